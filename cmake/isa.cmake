@@ -1,0 +1,16 @@
+# Each ISA folder of the cpu backend is compiled with its own flags and nothing else is; which table of kernels runs is
+# decided at run time by what the processor has (src/backend/cpu/select.cpp).
+function(minfer_isa folder)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backend/cpu/${folder}/*.cpp)
+  list(FILTER files EXCLUDE REGEX "_test\\.cpp$")
+  if(files)
+    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${ARGN}")
+  endif()
+endfunction()
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  minfer_isa(avx2 -O3 -mavx2 -mfma -mf16c)
+  minfer_isa(avx512 -O3 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  minfer_isa(neon -O3 -march=armv8.2-a+dotprod+fp16)
+endif()
