@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Checks that the objects of one instruction set leak nothing into the rest of the program.
+
+An inline function or template compiled in such a file becomes a weak symbol; the linker keeps one copy of each, and if it
+keeps this one, a processor without these instructions runs them and dies. So those objects may define no weak symbol.
+(generic/ has no flags of its own: what it leaks runs everywhere.)
+"""
+import pathlib
+import re
+import subprocess
+
+import repo
+
+OBJECT = re.compile(r"src/backend/cpu/(?P<isa>[^/]+)/[^/]+\.cpp\.o$")
+
+
+def symbols(path):
+    """[(type letter, demangled name)] of what the object defines; undefined names carry U or w and are left out."""
+    listed = subprocess.run(["nm", "-C", "--defined-only", str(path)], capture_output=True, text=True, check=True).stdout
+    return [(m.group(1), m.group(2)) for m in re.finditer(r"^[0-9a-f]* *(\w) (.+)$", listed, re.M)]
+
+
+def main():
+    arguments = repo.arguments(__doc__, build=pathlib.Path("build/release"))
+    build = arguments.root / arguments.build
+    problems, count = [], 0
+    if not build.is_dir():
+        raise SystemExit(f"isa: {build} does not exist; run 'make build'")
+    for path in sorted(build.glob("CMakeFiles/*/src/backend/cpu/*/*.o")):
+        match = OBJECT.search(path.as_posix())
+        if not match or match["isa"] == "generic" or path.name.endswith("_test.cpp.o"):
+            continue
+        count += 1
+        where = f"{match['isa']}/{path.name[:-2]}"
+        for kind, name in symbols(path):
+            if kind in "WwVvu":
+                problems.append(f"{where}: weak symbol {name}")
+    repo.report("isa", problems, f"{count} objects")
+
+
+if __name__ == "__main__":
+    main()
