@@ -8,10 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -64,7 +64,9 @@ class Metadata {
   Result<std::vector<uint8_t>> bools(std::string_view key) const;
   Result<std::vector<std::string_view>> strings(std::string_view key) const;  // views into the file
 
-  // A number per layer: an array of exactly n elements, or one scalar that holds for all n.
+  // A number per layer: an array of exactly n elements, or one scalar that holds for all n. n beyond kPerLayerMax is
+  // an error, so that a made-up count of layers cannot ask for memory.
+  static constexpr size_t kPerLayerMax = 65536;  // some 100 times the deepest model
   template <typename T>
   Result<std::vector<T>> per_layer(std::string_view key, size_t n) const;
 
@@ -77,7 +79,7 @@ class Metadata {
 
   std::string source_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::string_view, size_t> index_;
+  std::map<std::string_view, size_t> index_;  // ordered: no choice of keys makes it slow, as a hash could be made
 };
 
 }  // namespace minfer::gguf

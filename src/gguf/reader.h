@@ -9,11 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -37,10 +36,11 @@ class File {
   // Opens a model by path. Of a split model ("x-00001-of-00003.gguf") give the first part: the others are found
   // beside it. Blocks for the metadata only; tensor data is read when touched.
   static Result<File> open(const std::string& path);
-  // The same over bytes in memory (one part). `bytes` must outlive the File; `name` is what errors call it.
+  // The same over bytes in memory (one part). `bytes` must outlive the File; `name` is what errors call it. Bytes that
+  // do not start at a multiple of 32 are copied, so that data() keeps its promise.
   static Result<File> open_memory(std::span<const std::byte> bytes, std::string name = "<memory>");
-  // The same over bytes that the File owns.
-  static Result<File> from_bytes(std::vector<std::byte> bytes, std::string name = "<memory>");
+  // The same over a copy of the bytes, which the File owns.
+  static Result<File> from_bytes(const std::vector<std::byte>& bytes, std::string name = "<memory>");
 
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
@@ -70,11 +70,13 @@ class File {
   struct Part;
   File();
   static Result<Part> read_part(Part part, int index);
+  static Result<File> finish_memory(Part part);
   Status adopt(Part part);
+  Result<uint32_t> split_count() const;
 
   std::vector<Part> parts_;
   std::vector<TensorInfo> tensors_;
-  std::unordered_map<std::string_view, size_t> index_;  // name -> tensors_; views of the names in the parts' bytes
+  std::map<std::string_view, size_t> index_;  // name -> tensors_; views of the names in the parts' bytes
 };
 
 // "dir/x-00002-of-00003.gguf" for ("dir/x", 1, 3).
