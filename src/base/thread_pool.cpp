@@ -65,19 +65,22 @@ struct ThreadPool::Impl {
   alignas(64) Event start;
   alignas(64) std::atomic<int> arrived{0};
   alignas(64) Event phase;
+  bool failed_at_barrier = false;  // written by the last to arrive, read by all after the phase changed
   alignas(64) std::atomic<bool> failed{false};
   std::mutex error_mutex;
   Error error;
 
-  void barrier() {
-    if (n == 1) return;
+  bool barrier() {
+    if (n == 1) return !failed.load(std::memory_order_relaxed);
     const uint32_t seen = phase.value.load(std::memory_order_acquire);
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == n) {
       arrived.store(0, std::memory_order_relaxed);
+      failed_at_barrier = failed.load(std::memory_order_acquire);
       phase.signal();
     } else {
       phase.wait_change(seen, spins);
     }
+    return !failed_at_barrier;  // stable: the next barrier cannot complete before this worker reaches it
   }
 
   void worker_main(int index) {
@@ -92,7 +95,7 @@ struct ThreadPool::Impl {
   }
 };
 
-void Worker::barrier() { pool_->impl_->barrier(); }
+bool Worker::barrier() { return pool_->impl_->barrier(); }
 
 bool Worker::failed() const { return pool_->impl_->failed.load(std::memory_order_acquire); }
 
