@@ -25,7 +25,8 @@ def anchors(markdown):
 
 def patterns(path):
     """The shell patterns a path in backticks stands for."""
-    pieces = [p[1:-1].split(",") if p.startswith("{") else [p] for p in re.split(r"(\{[^}]*\})", re.sub(r"<[^>]*>", "*", path))]
+    parts = re.split(r"(\{[^}]*\})", re.sub(r"<[^>]*>", "*", path))
+    pieces = [p[1:-1].split(",") if p.startswith("{") else [p] for p in parts]
     return ["".join(choice) for choice in itertools.product(*pieces)]
 
 

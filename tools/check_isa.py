@@ -16,7 +16,8 @@ OBJECT = re.compile(r"src/backend/cpu/(?P<isa>[^/]+)/[^/]+\.cpp\.o$")
 
 def symbols(path):
     """[(type letter, demangled name)] of what the object defines; undefined names carry U or w and are left out."""
-    listed = subprocess.run(["nm", "-C", "--defined-only", str(path)], capture_output=True, text=True, check=True).stdout
+    command = ["nm", "-C", "--defined-only", str(path)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [(m.group(1), m.group(2)) for m in re.finditer(r"^[0-9a-f]* *(\w) (.+)$", listed, re.M)]
 
 

@@ -90,11 +90,13 @@ def check_file(root, path, may, names, problems):
             problems.append(f"{path}: public header includes {name}; expected only minfer/* and the standard library")
         elif first in may and "/" in name:
             if first not in may[layer]:
-                problems.append(f"{path}: layer '{layer}' may not include {name}; it may use {', '.join(sorted(may[layer]))}")
+                problems.append(f"{path}: layer '{layer}' may not include {name}; it may use "
+                                + ", ".join(sorted(may[layer])))
             elif f"src/{name}" not in names:
                 problems.append(f"{path}: src/{name} does not exist")
         elif str(path.parent / name) not in names:
-            problems.append(f"{path}: {name} is neither <layer>/<file> under src/ nor beside the file")
+            problems.append(f'{path}: "{name}" is neither <layer>/<file> under src/ nor beside the file '
+                            "(other libraries go in <>)")
 
 
 def main():

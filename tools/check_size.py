@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that files stay small: 400 lines is the aim (named, no error), 800 the end, unless tools/size_allow.txt says why."""
+"""Checks that files stay small: 400 lines is the aim (named, no error), 800 the end (reasons: tools/size_allow.txt)."""
 import repo
 
 AIM, LIMIT = 400, 800

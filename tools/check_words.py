@@ -15,8 +15,8 @@ ANYWHERE = [
     (re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b"), "note of unfinished work"),  # words-ok
 ]
 IN_LIBRARY = [
-    (re.compile(r"(?<![\w.>:])(?:std::)?(?:printf|fprintf|vfprintf|puts|fputs|putchar)\s*\("), "printing"),
-    (re.compile(r"\bstd::(?:cout|cerr|clog)\b|\bfmt::print\b"), "printing"),
+    (re.compile(r"(?<![\w.>:])(?:std::)?(?:printf|vprintf|puts|putchar)\s*\("), "printing"),
+    (re.compile(r"\bstd::(?:cout|cerr|clog)\b|\bfmt::print\b|\b(?:stdout|stderr)\b"), "printing"),
     (re.compile(r"(?<![\w.>:])(?:std::|::)?(?:exit|_exit|quick_exit|abort|terminate)\s*\("), "ending the process"),
 ]
 SKIPPED = {"LICENSE"}

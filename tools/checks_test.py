@@ -93,11 +93,11 @@ class Checks(unittest.TestCase):
         self.assertIn("no reason given", self.run_check("size")[1])
 
     def test_words(self):
-        self.write("src/base/a.cpp", 'int n = snprintf(b, 2, "x");  // printf( in a comment\nfoo.exit();\n')
+        self.write("src/base/a.cpp", 'int n = snprintf(b, 2, "x");  // printf( in a comment\nfoo.exit();\nfputs("x", file);\n')
         self.write("docs/a.md", "`~/home/x` src/work/b $HOME/work\n")
         self.write("cli/main.cpp", 'std::printf("x");\n')
         self.expect("words")
-        self.write("src/base/b.cpp", 'std::printf("x");\nstd::cerr << 1;\nexit(1);\n')
+        self.write("src/base/b.cpp", 'fputs("x", stderr);\nstd::cerr << 1;\nexit(1);\n')
         self.write("docs/b.md", "see /" + "work/x\n/" + "home/someone\nTO" + "DO later\n")
         self.expect("words", "b.cpp:1: printing", "b.cpp:2: printing", "b.cpp:3: ending", "b.md:1: path", "b.md:2: path",
                     "b.md:3: note")
