@@ -1,45 +1,45 @@
 // Block layouts of the quantized formats, as they lie in a GGUF file (little-endian, packed, any alignment).
 // Layout: every struct is exactly `dtype_info(t).block_bytes` bytes; f16 fields hold the raw 16 bits.
 //         "value i" is the i-th of the block's values in row order. Tables and formulas: docs/formats.md.
-// Note:   blocks in a mapped file may start at any byte address that is a multiple of two (odd for mxfp4), so
-//         the structs have alignment of at most 2 and are read with memcpy or unaligned loads.
+// Note:   blocks in a mapped file may start at any byte address: read them with memcpy or unaligned loads.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace minfer::quant {
 
-inline constexpr int kBlock = 32;        // values of a small block
-inline constexpr int kSuper = 256;       // values of a super-block (K-quants, iq4_xs)
-inline constexpr int kScaleBytes = 12;   // 16 six-bit numbers: 8 scales + 8 minimums, or 16 scales
+inline constexpr int kBlock = 32;       // values of a small block
+inline constexpr int kSuper = 256;      // values of a super-block (K-quants, iq4_xs)
+inline constexpr int kScaleBytes = 12;  // 16 six-bit numbers: 8 scales + 8 minimums, or 16 scales
 
 // value = d * (q - 8); q: low nibbles are values 0..15, high nibbles 16..31
 struct BlockQ4_0 {
-  uint16_t d;       // f16 scale
+  uint16_t d;  // f16 scale
   uint8_t qs[16];
 };
 static_assert(sizeof(BlockQ4_0) == 18);
 
 // value = d * q + m; nibbles as in q4_0
 struct BlockQ4_1 {
-  uint16_t d;       // f16 scale
-  uint16_t m;       // f16 minimum
+  uint16_t d;  // f16 scale
+  uint16_t m;  // f16 minimum
   uint8_t qs[16];
 };
 static_assert(sizeof(BlockQ4_1) == 20);
 
 // value = d * (q - 16); q = nibble (as in q4_0) + 16 * bit i of qh (little-endian u32)
 struct BlockQ5_0 {
-  uint16_t d;       // f16 scale
-  uint8_t qh[4];    // bit 4 of value i is bit i
+  uint16_t d;     // f16 scale
+  uint8_t qh[4];  // bit 4 of value i is bit i
   uint8_t qs[16];
 };
 static_assert(sizeof(BlockQ5_0) == 22);
 
 // value = d * q + m; q as in q5_0
 struct BlockQ5_1 {
-  uint16_t d;       // f16 scale
-  uint16_t m;       // f16 minimum
+  uint16_t d;  // f16 scale
+  uint16_t m;  // f16 minimum
   uint8_t qh[4];
   uint8_t qs[16];
 };
@@ -47,7 +47,7 @@ static_assert(sizeof(BlockQ5_1) == 24);
 
 // value = d * q
 struct BlockQ8_0 {
-  uint16_t d;       // f16 scale
+  uint16_t d;  // f16 scale
   int8_t qs[32];
 };
 static_assert(sizeof(BlockQ8_0) == 34);
@@ -57,8 +57,8 @@ static_assert(sizeof(BlockQ8_0) == 34);
 struct BlockQ2_K {
   uint8_t scales[16];  // low nibble: scale, high nibble: minimum
   uint8_t qs[64];
-  uint16_t d;          // f16 scale of the scales
-  uint16_t dmin;       // f16 scale of the minimums
+  uint16_t d;     // f16 scale of the scales
+  uint16_t dmin;  // f16 scale of the minimums
 };
 static_assert(sizeof(BlockQ2_K) == 84);
 
@@ -70,15 +70,15 @@ struct BlockQ3_K {
   uint8_t hmask[32];
   uint8_t qs[64];
   uint8_t scales[kScaleBytes];
-  uint16_t d;          // f16 scale of the scales
+  uint16_t d;  // f16 scale of the scales
 };
 static_assert(sizeof(BlockQ3_K) == 110);
 
 // 8 sub-blocks of 32 values; value = (d * sc[s]) * q - (dmin * m[s]), s = i / 32; sc and m: unpack_scales_k4.
 // q of value i = 64*g + 32*n + l (g 0..3, n 0..1, l 0..31): low (n = 0) or high nibble of qs[32*g + l].
 struct BlockQ4_K {
-  uint16_t d;          // f16 scale of the scales
-  uint16_t dmin;       // f16 scale of the minimums
+  uint16_t d;     // f16 scale of the scales
+  uint16_t dmin;  // f16 scale of the minimums
   uint8_t scales[kScaleBytes];
   uint8_t qs[128];
 };
@@ -101,13 +101,13 @@ struct BlockQ6_K {
   uint8_t ql[128];
   uint8_t qh[64];
   int8_t scales[16];
-  uint16_t d;          // f16 scale of the scales
+  uint16_t d;  // f16 scale of the scales
 };
 static_assert(sizeof(BlockQ6_K) == 210);
 
 // value = d * kIq4Values[q]; nibbles as in q4_0
 struct BlockIQ4_NL {
-  uint16_t d;          // f16 scale
+  uint16_t d;  // f16 scale
   uint8_t qs[16];
 };
 static_assert(sizeof(BlockIQ4_NL) == 18);
@@ -116,7 +116,7 @@ static_assert(sizeof(BlockIQ4_NL) == 18);
 // ls[s], six bits: low four in nibble s of scales_l (low nibble first), high two in bits 2s..2s+1 of scales_h.
 // q: within sub-block s the 16 bytes qs[16*s ..] hold nibbles as in q4_0.
 struct BlockIQ4_XS {
-  uint16_t d;          // f16 scale of the scales
+  uint16_t d;  // f16 scale of the scales
   uint16_t scales_h;
   uint8_t scales_l[4];
   uint8_t qs[128];
@@ -125,7 +125,7 @@ static_assert(sizeof(BlockIQ4_XS) == 136);
 
 // value = 2^(e - 128) * kMxfp4Values[q]  (the table holds twice the e2m1 value); nibbles as in q4_0
 struct BlockMXFP4 {
-  uint8_t e;           // e8m0: power-of-two scale, bias 127
+  uint8_t e;  // e8m0: power-of-two scale, bias 127
   uint8_t qs[16];
 };
 static_assert(sizeof(BlockMXFP4) == 17);
@@ -135,6 +135,12 @@ inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -
 
 // Twice the values of e2m1 (OCP MX): sign bit 3, so that all are integers.
 inline constexpr int8_t kMxfp4Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// 2^(e - 128): half the e8m0 scale, to go with the doubled code values. Exact; e = 0 is 2^-128, a subnormal f32.
+inline float mxfp4_scale(uint8_t e) {
+  const uint32_t bits = e == 0 ? 0x00200000u : e == 1 ? 0x00400000u : static_cast<uint32_t>(e - 1) << 23;
+  return std::bit_cast<float>(bits);
+}
 
 // Six-bit scales and minimums of q4_k and q5_k. Entries 0..3 of both lie in the low six bits of bytes 0..3 and
 // 4..7; entries 4..7 have their low four bits in the nibbles of bytes 8..11 (scale low, minimum high) and their
@@ -147,6 +153,16 @@ inline void unpack_scales_k4(const uint8_t* packed,  // [12]
     m[j] = packed[4 + j] & 63;
     sc[4 + j] = static_cast<uint8_t>((packed[8 + j] & 15) | ((packed[j] >> 6) << 4));
     m[4 + j] = static_cast<uint8_t>((packed[8 + j] >> 4) | ((packed[4 + j] >> 6) << 4));
+  }
+}
+
+inline void pack_scales_k4(const uint8_t* sc,  // [8], 0..63
+                           const uint8_t* m,   // [8], 0..63
+                           uint8_t* packed) {  // [12]
+  for (int j = 0; j < 4; ++j) {
+    packed[j] = static_cast<uint8_t>(sc[j] | ((sc[4 + j] >> 4) << 6));
+    packed[4 + j] = static_cast<uint8_t>(m[j] | ((m[4 + j] >> 4) << 6));
+    packed[8 + j] = static_cast<uint8_t>((sc[4 + j] & 15) | ((m[4 + j] & 15) << 4));
   }
 }
 
