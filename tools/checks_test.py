@@ -105,6 +105,10 @@ class Checks(unittest.TestCase):
         self.assertIn("'src/base/b.cpp:abort(' is not found any more", self.run_check("words")[1])
         self.assertNotIn("b.cpp:3", self.run_check("words")[1])
 
+    def test_words_of_programs(self):
+        self.write("answer.log", "/" + "work/x\n")
+        self.expect("words")
+
     def test_docs(self):
         self.write("Makefile", "a b-c: d\nd:\n")
         self.write("src/x/one.cpp", "")
