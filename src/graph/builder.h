@@ -25,6 +25,7 @@ class Builder {
   ValueId node1(Op op, Attrs attrs, std::vector<ValueId> inputs, std::string name);
 
   void set_layer(int32_t layer) { layer_ = layer; }  // stamped into attrs.layer of the nodes that follow
+  int32_t layer() const { return layer_; }
   void mark_output(ValueId id);
   const Shape& shape(ValueId id) const;
   bool failed() const { return error_.has_value(); }

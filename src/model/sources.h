@@ -1,0 +1,38 @@
+// Tensor sources: a GGUF file and random numbers.
+#pragma once
+
+#include <map>
+
+#include "model/weights.h"
+
+namespace minfer {
+
+class GgufSource final : public TensorSource {
+ public:
+  explicit GgufSource(const gguf::File& file) : file_(&file) {}
+  Result<std::optional<TensorView>> get(const std::string& name, const Shape& shape, WeightRole role) override;
+  const gguf::TensorInfo* info(const std::string& name) const override { return file_->find(name); }
+  void drop_pages(const gguf::TensorInfo& info) const override { file_->drop_pages(info); }
+  std::string where() const override { return file_->path(); }
+
+ private:
+  const gguf::File* file_;
+};
+
+// Every tensor asked for exists: matrices of one type with normal-like values of variance 1/k, norms near 1, biases
+// and optional tensors absent. `tied`: no output.weight.
+class RandomSource final : public TensorSource {
+ public:
+  RandomSource(std::string geometry, DType type, uint64_t seed, bool tied) : geometry_(std::move(geometry)), type_(type), seed_(seed), tied_(tied) {}
+  Result<std::optional<TensorView>> get(const std::string& name, const Shape& shape, WeightRole role) override;
+  std::string where() const override { return "random " + geometry_; }
+
+ private:
+  std::string geometry_;
+  DType type_;
+  uint64_t seed_;
+  bool tied_;
+  std::map<std::string, Buffer> made_;
+};
+
+}  // namespace minfer
