@@ -1,0 +1,19 @@
+// scale: x * attrs.scale, one operation per value.
+#include "backend/ref/ops.h"
+
+namespace minfer::ref {
+namespace {
+
+void run(const KernelArgs& args, Worker& worker) {
+  const TensorView& x = args.in[0];  // f32 [n, d]
+  const auto rows = worker.share(x.shape[0]);
+  for (int64_t t = rows.begin; t < rows.end; ++t) {
+    for (int64_t i = 0; i < x.shape[1]; ++i) args.out[0].row<float>(t)[i] = x.row<float>(t)[i] * args.attrs->scale;
+  }
+}
+
+}  // namespace
+
+const Kernel kScaleKernel = {"scale", "ref", accept_any, run, nullptr, 0};
+
+}  // namespace minfer::ref
