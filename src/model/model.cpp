@@ -78,13 +78,18 @@ Status Model::read_tensors() {
   arch_->tensors(*table_, hp_, ids_);
   MINFER_TRY(table_->first_error());
   std::set<std::string> used;
+  std::vector<std::string> unused;
   for (const Weight& w : table_->weights()) {
     if (w.role != WeightRole::kHost && used.insert(w.name).second) parameters_ += w.plain.shape.count();
   }
   if (file_) {
     for (const auto& t : file_->tensors()) {
-      if (used.count(t.name) == 0) unused_.push_back(t.name);
+      if (used.count(t.name) == 0 && !t.name.ends_with(".attn_rot_embd")) unused.push_back(t.name);  // a stale table of old converters
     }
+  }
+  if (!unused.empty()) {
+    return make_error(ErrorCode::kUnsupported, "[model] {}: {} tensors are not part of family '{}' as minfer knows it (first: '{}'); running without them would be wrong",
+                      file_->path(), unused.size(), hp_.arch, unused[0]);
   }
   return {};
 }

@@ -34,8 +34,6 @@ class Model {
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const std::string& chat_template() const { return chat_template_; }   // Jinja text, empty when the file has none
   const std::string& name() const { return name_; }                      // general.name or the file's stem
-  // Tensors of the file that the family does not use (worth a warning).
-  const std::vector<std::string>& unused_tensors() const { return unused_; }
   int64_t parameters() const { return parameters_; }
 
   // The graph of one step.
@@ -54,7 +52,6 @@ class Model {
   ModelWeights ids_;
   std::optional<Tokenizer> tokenizer_;
   std::string chat_template_, name_;
-  std::vector<std::string> unused_;
   int64_t parameters_ = 0;
 };
 
