@@ -1,0 +1,270 @@
+// See vocabulary.h.
+#include "tokenizer/vocabulary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "base/error.h"
+#include "tokenizer/unicode.h"
+
+namespace minfer {
+namespace {
+
+constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581, a space in SentencePiece
+
+// Special texts longer than this are refused: the longest in use has about 60 bytes, and the search for them at every
+// position of a prompt must stay cheap.
+constexpr size_t kMaxSpecialBytes = 256;
+
+// Tokens that end an answer, known by their text. All end a turn or a document in the models that have them.
+constexpr std::string_view kEndNames[] = {
+    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>", "<|end|>", "<|return|>",
+    "<|call|>",   "<|end_of_turn|>", "<|END_OF_TURN_TOKEN|>", "<|eot|>", "<|EOT|>", "<EOT>", "_<EOT>", "[EOT]",
+    "<end_of_utterance>", "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+};
+
+struct ByteSymbols {
+  char text[256][2];
+  uint8_t bytes[256];
+  int16_t byte_of[0x144];  // code point -> byte, or -1
+
+  ByteSymbols() {
+    std::fill(std::begin(byte_of), std::end(byte_of), int16_t{-1});
+    uint32_t next = 0x100;
+    for (uint32_t b = 0; b < 256; ++b) {
+      const bool printable = (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
+      const uint32_t cp = printable ? b : next++;
+      byte_of[cp] = static_cast<int16_t>(b);
+      std::string utf8;
+      append_utf8(utf8, cp);
+      std::memcpy(text[b], utf8.data(), utf8.size());
+      bytes[b] = static_cast<uint8_t>(utf8.size());
+    }
+  }
+};
+
+const ByteSymbols& byte_symbols() {
+  static const ByteSymbols symbols;
+  return symbols;
+}
+
+// Writes the bytes a byte-level token stands for to `out` (room for text.size()) and returns their number. A text with a
+// character that stands for no byte means itself.
+size_t write_byte_level(std::string_view text, char* out) {
+  const ByteSymbols& symbols = byte_symbols();
+  size_t n = 0;
+  for (size_t pos = 0; pos < text.size();) {
+    const CodePoint c = read_code_point(text, pos);
+    const int byte = c.valid && c.value < 0x144 ? symbols.byte_of[c.value] : -1;
+    if (byte < 0) {
+      std::memcpy(out, text.data(), text.size());
+      return text.size();
+    }
+    out[n++] = static_cast<char>(byte);
+    pos += c.bytes;
+  }
+  return n;
+}
+
+// The same for SentencePiece: U+2581 is a space.
+size_t write_spaces(std::string_view text, char* out) {
+  size_t n = 0;
+  for (size_t pos = 0; pos < text.size();) {
+    if (text.substr(pos, kSpaceMark.size()) == kSpaceMark) {
+      out[n++] = ' ';
+      pos += kSpaceMark.size();
+    } else {
+      out[n++] = text[pos++];
+    }
+  }
+  return n;
+}
+
+// "<0x0A>" -> 10; -1 if it is not exactly of that form.
+int parse_byte_text(std::string_view text) {
+  if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>') return -1;
+  int value = 0;
+  for (const char c : text.substr(3, 2)) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+// A few bytes of a token for a message, nothing that could disturb a terminal.
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 40)) {
+    const auto b = static_cast<unsigned char>(c);
+    if (b >= 0x20 && b < 0x7f) out += c;
+    else out += fmt::format("\\x{:02x}", b);
+  }
+  return text.size() > 40 ? out + "..." : out;
+}
+
+bool looks_special(std::string_view text) {
+  return text.size() >= 3 && ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
+}
+
+Status check_id(const char* key, TokenId id, size_t n_vocab) {
+  if (id == kNoToken || (id >= 0 && static_cast<size_t>(id) < n_vocab)) return {};
+  return make_error(ErrorCode::kOutOfRange, "[tokenizer] {}: found {}, expected 0 to {} (the vocabulary has {} tokens)", key, id,
+                    n_vocab - 1, n_vocab);
+}
+
+Status check_arrays(const VocabData& data, VocabKind kind) {
+  const size_t n = data.tokens.size();
+  if (n == 0) return make_error(ErrorCode::kCorrupt, "[tokenizer] tokens: found 0, expected at least 1");
+  if (n > static_cast<size_t>(INT32_MAX - 1)) {
+    return make_error(ErrorCode::kUnsupported, "[tokenizer] tokens: found {}, expected fewer than 2^31", n);
+  }
+  if (!data.types.empty() && data.types.size() != n) {
+    return make_error(ErrorCode::kCorrupt, "[tokenizer] token_type: found {} entries, expected {} (one per token)",
+                      data.types.size(), n);
+  }
+  for (size_t i = 0; i < data.types.size(); ++i) {
+    if (data.types[i] < 1 || data.types[i] > 6) {
+      return make_error(ErrorCode::kCorrupt, "[tokenizer] token_type[{}]: found {}, expected 1 to 6", i, data.types[i]);
+    }
+  }
+  if (!(data.scores.empty() && kind == VocabKind::kByteBpe) && data.scores.size() != n) {
+    return make_error(ErrorCode::kCorrupt, "[tokenizer] scores: found {} entries, expected {} (one per token)",
+                      data.scores.size(), n);
+  }
+  if (kind == VocabKind::kSpm) {
+    for (size_t i = 0; i < n; ++i) {
+      if (std::isnan(data.scores[i])) {
+        return make_error(ErrorCode::kCorrupt, "[tokenizer] scores[{}]: found NaN, expected a number", i);
+      }
+    }
+  }
+  const std::pair<const char*, TokenId> ids[] = {{"bos_token_id", data.bos}, {"eos_token_id", data.eos},
+                                                 {"eot_token_id", data.eot}, {"unknown_token_id", data.unk},
+                                                 {"seperator_token_id", data.sep}, {"padding_token_id", data.pad}};
+  for (const auto& [key, id] : ids) MINFER_TRY(check_id(key, id, n));
+  for (const TokenId id : data.more_eog) MINFER_TRY(check_id("end of generation token", id, n));
+  for (const TokenId id : data.rstrip) MINFER_TRY(check_id("rstrip token", id, n));
+  return {};
+}
+
+}  // namespace
+
+uint64_t hash_seed() {
+  static const uint64_t seed = [] {
+    std::random_device device;
+    return (static_cast<uint64_t>(device()) << 32 | device()) | 1;
+  }();
+  return seed;
+}
+
+std::string_view byte_symbol(unsigned char byte) {
+  const ByteSymbols& s = byte_symbols();
+  return {s.text[byte], s.bytes[byte]};
+}
+
+Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool add_bos_default) {
+  MINFER_TRY(check_arrays(data, kind));
+  const size_t n = data.tokens.size();
+  Vocabulary v;
+  v.kind = kind;
+  v.types.assign(n, TokenType::kNormal);
+  for (size_t i = 0; i < data.types.size(); ++i) v.types[i] = static_cast<TokenType>(data.types[i]);
+  if (kind == VocabKind::kSpm) v.scores = data.scores;
+
+  // Texts, then pieces (never longer), in one arena.
+  size_t text_bytes = 0;
+  for (const auto& t : data.tokens) text_bytes += t.size();
+  v.arena_ = std::make_unique_for_overwrite<char[]>(text_bytes * 2 + 1);
+  v.texts.resize(n);
+  v.pieces.resize(n);
+  char* out = v.arena_.get();
+  for (size_t i = 0; i < n; ++i) {
+    const std::string_view t = data.tokens[i];
+    if (!t.empty()) std::memcpy(out, t.data(), t.size());
+    v.texts[i] = {out, t.size()};
+    out += t.size();
+  }
+  v.index.reserve(n);
+  for (size_t i = 0; i < n; ++i) {
+    // Of two tokens of one text the first is the one that encoding gives; both decode.
+    if (!v.texts[i].empty()) v.index.insert(v.texts[i], static_cast<TokenId>(i), v.texts);
+  }
+
+  v.bos = data.bos, v.eos = data.eos, v.eot = data.eot, v.unk = data.unk, v.pad = data.pad;
+  if (kind == VocabKind::kSpm) {  // files that do not say mean SentencePiece's own names
+    if (v.bos == kNoToken) v.bos = v.find("<s>");
+    if (v.eos == kNoToken) v.eos = v.find("</s>");
+    if (v.unk == kNoToken) v.unk = v.find("<unk>");
+  }
+  v.add_bos = data.add_bos.value_or(add_bos_default) && v.bos != kNoToken;
+  v.add_eos = data.add_eos.value_or(false) && v.eos != kNoToken;
+  v.add_space_prefix = data.add_space_prefix.value_or(kind == VocabKind::kSpm);
+
+  v.eog = data.more_eog;
+  for (const TokenId id : {v.eos, v.eot}) v.eog.push_back(id);
+  // A vocabulary with <|return|> and <|call|> uses <|end|> between the messages of one answer.
+  const bool end_is_inner = v.find("<|return|>") != kNoToken && v.find("<|call|>") != kNoToken;
+  for (const std::string_view name : kEndNames) {
+    if (!(end_is_inner && name == "<|end|>")) v.eog.push_back(v.find(name));
+  }
+  std::sort(v.eog.begin(), v.eog.end());
+  v.eog.erase(std::unique(v.eog.begin(), v.eog.end()), v.eog.end());
+  if (!v.eog.empty() && v.eog.front() == kNoToken) v.eog.erase(v.eog.begin());
+
+  // Some files mark these as ordinary; a message that spells them must still not end its turn.
+  std::vector<TokenId> ends = v.eog;
+  ends.push_back(v.bos);
+  for (const TokenId id : ends) {
+    if (id == kNoToken) continue;
+    TokenType& type = v.types[static_cast<size_t>(id)];
+    if ((type == TokenType::kNormal || type == TokenType::kUserDefined) && looks_special(v.text(id))) type = TokenType::kControl;
+  }
+
+  v.byte_tokens.fill(kNoToken);
+  for (size_t i = 0; i < n; ++i) {
+    const std::string_view t = v.texts[i];
+    const TokenType type = v.types[i];
+    size_t bytes = t.size();
+    if (kind == VocabKind::kByteBpe && (type == TokenType::kNormal || type == TokenType::kUnused)) {
+      bytes = write_byte_level(t, out);
+    } else if (kind == VocabKind::kSpm && type == TokenType::kByte) {
+      const int byte = parse_byte_text(t);
+      if (byte < 0) {
+        return make_error(ErrorCode::kCorrupt, "[tokenizer] token {} '{}': a BYTE token's text is not of the form <0x0A>", i,
+                          shown(t));
+      }
+      *out = static_cast<char>(byte);
+      bytes = 1;
+      TokenId& slot = v.byte_tokens[static_cast<size_t>(byte)];
+      if (slot == kNoToken) slot = static_cast<TokenId>(i);
+    } else if (kind == VocabKind::kSpm && type != TokenType::kControl && type != TokenType::kUnknown) {
+      bytes = write_spaces(t, out);
+    } else if (!t.empty()) {
+      std::memcpy(out, t.data(), t.size());
+    }
+    const bool special = type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
+    if (special && t.size() > kMaxSpecialBytes) {
+      return make_error(ErrorCode::kUnsupported, "[tokenizer] token {} '{}': a special token of {} bytes, expected at most {}", i,
+                        shown(t), t.size(), kMaxSpecialBytes);
+    }
+    v.pieces[i] = {out, bytes};
+    out += bytes;
+  }
+  if (kind == VocabKind::kByteBpe) {
+    for (int b = 0; b < 256; ++b) {
+      v.byte_tokens[static_cast<size_t>(b)] = v.find(byte_symbol(static_cast<unsigned char>(b)));
+    }
+  }
+  if (!data.rstrip.empty()) {
+    v.rstrip.assign(n, false);
+    for (const TokenId id : data.rstrip) {
+      if (id != kNoToken) v.rstrip[static_cast<size_t>(id)] = true;
+    }
+  }
+  return v;
+}
+
+}  // namespace minfer

@@ -1,0 +1,54 @@
+// Vocabulary: a checked VocabData, with each token's bytes, its text index and its special tokens.
+// Layout:  texts and pieces are views into one arena; index = token id.
+// Errors:  make() names the fault: the key, the token, what was found and what was expected.
+// Threads: read-only after make().
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "minfer/error.h"
+#include "tokenizer/text_map.h"
+#include "tokenizer/vocab.h"
+
+namespace minfer {
+
+enum class VocabKind : uint8_t { kByteBpe, kSpm };
+
+struct Vocabulary {
+  VocabKind kind = VocabKind::kByteBpe;
+  std::vector<std::string_view> texts;   // [n_vocab] as the file spells them
+  std::vector<std::string_view> pieces;  // [n_vocab] the bytes they stand for
+  std::vector<TokenType> types;          // [n_vocab]
+  std::vector<float> scores;             // [n_vocab] for kSpm, else empty
+  TextMap index;                         // text -> lowest id with it; empty texts are left out
+  std::array<TokenId, 256> byte_tokens;  // the token of one byte (kByteBpe: of its symbol), or kNoToken
+
+  TokenId bos = kNoToken, eos = kNoToken, eot = kNoToken, unk = kNoToken, pad = kNoToken;
+  bool add_bos = false, add_eos = false, add_space_prefix = false;
+  std::vector<TokenId> eog;  // ascending
+  std::vector<bool> rstrip;  // [n_vocab], or empty
+
+  // `add_bos_default`: for a file that does not say.
+  static Result<Vocabulary> make(const VocabData& data, VocabKind kind, bool add_bos_default);
+
+  size_t size() const { return texts.size(); }
+  TokenType type(TokenId id) const { return types[static_cast<size_t>(id)]; }
+  std::string_view piece(TokenId id) const { return pieces[static_cast<size_t>(id)]; }
+  std::string_view text(TokenId id) const { return texts[static_cast<size_t>(id)]; }
+  TokenId find(std::string_view text) const { return text.empty() ? kNoToken : index.find(text, texts); }
+
+ private:
+  std::unique_ptr<char[]> arena_;
+};
+
+// The UTF-8 spelling that byte-level BPE gives a byte: itself if it is a printable Latin-1 character, else one of
+// U+0100.. in order.
+std::string_view byte_symbol(unsigned char byte);
+
+}  // namespace minfer
