@@ -36,6 +36,7 @@ class MappedFile {
 
 // Hints about a range of a file mapping; both keep the contents readable and can only change speed and memory.
 void advise_will_need(std::span<const std::byte> range);  // start reading its pages
-void advise_drop(std::span<const std::byte> range);       // give back the pages wholly inside it; a later read loads them again
+void advise_drop(
+    std::span<const std::byte> range);  // give back the pages wholly inside it; a later read loads them again
 
 }  // namespace minfer

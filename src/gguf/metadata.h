@@ -43,7 +43,7 @@ class Metadata {
 
   const std::string& source() const { return source_; }  // the file, as errors name it
   const std::vector<Entry>& entries() const { return entries_; }
-  const Value* find(std::string_view key) const;         // nullptr when absent
+  const Value* find(std::string_view key) const;  // nullptr when absent
   bool has(std::string_view key) const { return find(key) != nullptr; }
 
   // Scalars. T: bool, [u]int8_t..[u]int64_t, float, double, std::string_view, std::string.

@@ -99,8 +99,8 @@ bool MetadataBuilder::has(std::string_view key) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
 }
 
-#define MINFER_INSTANTIATE(T)                                       \
-  template void MetadataBuilder::set<T>(std::string_view, T);       \
+#define MINFER_INSTANTIATE(T)                                 \
+  template void MetadataBuilder::set<T>(std::string_view, T); \
   template void MetadataBuilder::set_array<T>(std::string_view, std::span<const T>);
 MINFER_INSTANTIATE(uint8_t)
 MINFER_INSTANTIATE(int8_t)

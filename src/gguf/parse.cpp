@@ -13,10 +13,10 @@ namespace minfer::gguf {
 namespace {
 
 // The least that one of them takes in a file; a count above (bytes left / this) is a lie.
-constexpr uint64_t kEntryBytesMin = 8 + 1 + 4 + 1;            // key length, one letter, value type, a one-byte value
-constexpr uint64_t kTensorBytesMin = 8 + 1 + 4 + 8 + 4 + 8;   // name length, one letter, n_dims, a dim, type, offset
-constexpr uint64_t kStringBytesMin = 8;                       // its length
-constexpr uint64_t kArrayBytesMin = 4 + 8;                    // element type and count
+constexpr uint64_t kEntryBytesMin = 8 + 1 + 4 + 1;           // key length, one letter, value type, a one-byte value
+constexpr uint64_t kTensorBytesMin = 8 + 1 + 4 + 8 + 4 + 8;  // name length, one letter, n_dims, a dim, type, offset
+constexpr uint64_t kStringBytesMin = 8;                      // its length
+constexpr uint64_t kArrayBytesMin = 4 + 8;                   // element type and count
 
 class Cursor {
  public:
@@ -173,7 +173,8 @@ Status read_metadata(Cursor& in, std::span<const std::byte> all, uint64_t count,
 // Reads the dimensions, turned around, and the size they give with the type that follows them.
 Status read_shape(Cursor& in, TensorInfo* t) {
   const uint32_t n_dims = MINFER_TRY(in.read<uint32_t>("n_dims"));
-  if (n_dims < 1 || n_dims > Shape::kMaxRank) return in.corrupt("n_dims is {}, expected 1 to {}", n_dims, Shape::kMaxRank);
+  if (n_dims < 1 || n_dims > Shape::kMaxRank)
+    return in.corrupt("n_dims is {}, expected 1 to {}", n_dims, Shape::kMaxRank);
   t->shape.rank = static_cast<int>(n_dims);
   for (uint32_t d = 0; d < n_dims; ++d) {
     const uint64_t n = MINFER_TRY(in.read<uint64_t>("dimension"));

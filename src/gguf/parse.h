@@ -22,8 +22,8 @@ struct Parsed {
   uint32_t version = 0;
   uint64_t alignment = kAlignmentDefault;
   Metadata metadata;
-  std::vector<TensorInfo> tensors;       // offsets from the start of the file; inside it, aligned, without overlap
-  std::vector<std::string_view> names;   // of the tensors, as views into `bytes`; not yet known to be unique
+  std::vector<TensorInfo> tensors;      // offsets from the start of the file; inside it, aligned, without overlap
+  std::vector<std::string_view> names;  // of the tensors, as views into `bytes`; not yet known to be unique
 };
 
 // `bytes` must outlive the result; `source` is the file's name in errors; `part` goes into every TensorInfo.

@@ -76,10 +76,9 @@ Result<File> File::open(const std::string& path) {
   File file;
   MINFER_TRY(file.adopt(MINFER_TRY(read_part(MINFER_TRY(map_part(path)), 0))));
 
-  const Metadata& meta = file.metadata();
   const uint32_t count = MINFER_TRY(file.split_count());
   if (count == 1) return file;
-  const uint32_t no = MINFER_TRY(meta.get<uint16_t>(kSplitNo));
+  const uint32_t no = MINFER_TRY(file.metadata().get<uint16_t>(kSplitNo));
   if (no >= count) {
     return make_error(ErrorCode::kCorrupt, "[gguf] {}: key 'split.no': found {}, expected less than split.count ({})",
                       path, no, count);
@@ -103,13 +102,13 @@ Result<File> File::open(const std::string& path) {
     const uint32_t part_count = MINFER_TRY(part.parsed.metadata.get<uint16_t>(kSplitCount));
     if (part_no != i || part_count != count) {
       return make_error(ErrorCode::kCorrupt,
-                        "[gguf] {}: found split.no {} and split.count {}, expected {} and {} as its name says", part.path,
-                        part_no, part_count, i, count);
+                        "[gguf] {}: found split.no {} and split.count {}, expected {} and {} as its name says",
+                        part.path, part_no, part_count, i, count);
     }
     MINFER_TRY(file.adopt(std::move(part)));
   }
   const uint64_t n_tensors = file.tensors_.size();
-  const uint64_t expected = MINFER_TRY(meta.get_or<uint64_t>(kSplitTensors, n_tensors));
+  const uint64_t expected = MINFER_TRY(file.metadata().get_or<uint64_t>(kSplitTensors, n_tensors));
   if (n_tensors != expected) {
     return make_error(ErrorCode::kCorrupt, "[gguf] {}: the {} parts hold {} tensors, expected {} (split.tensors.count)",
                       path, count, n_tensors, expected);
@@ -149,8 +148,8 @@ Result<File> File::finish_memory(Part part) {
   MINFER_TRY(file.adopt(MINFER_TRY(read_part(std::move(part), 0))));
   const uint32_t count = MINFER_TRY(file.split_count());
   if (count == 1) return file;
-  return make_error(ErrorCode::kUnsupported, "[gguf] {}: one of {} parts of a split model, which must be opened by path",
-                    file.path(), count);
+  return make_error(ErrorCode::kUnsupported,
+                    "[gguf] {}: one of {} parts of a split model, which must be opened by path", file.path(), count);
 }
 
 const std::string& File::path() const { return parts_.front().path; }

@@ -46,16 +46,16 @@ class File {
   File& operator=(File&&) noexcept;
   ~File();
 
-  const std::string& path() const;                // of the first part
+  const std::string& path() const;  // of the first part
   size_t n_parts() const;
   const std::string& part_path(size_t part) const;  // Requires: part < n_parts()
-  uint64_t total_bytes() const;                   // of all parts
-  uint32_t version() const;                       // of the first part
-  uint64_t alignment() const;                     // of the first part
+  uint64_t total_bytes() const;                     // of all parts
+  uint32_t version() const;                         // of the first part
+  uint64_t alignment() const;                       // of the first part
 
-  const Metadata& metadata() const;                  // of the first part
-  const std::vector<TensorInfo>& tensors() const;    // of all parts, in file order
-  const TensorInfo* find(std::string_view name) const;            // nullptr when absent
+  const Metadata& metadata() const;                                // of the first part
+  const std::vector<TensorInfo>& tensors() const;                  // of all parts, in file order
+  const TensorInfo* find(std::string_view name) const;             // nullptr when absent
   Result<const TensorInfo*> require(std::string_view name) const;  // an error when absent
 
   // Requires: `t` comes from tensors() of this File.

@@ -12,8 +12,19 @@ struct ValueTypeInfo {
 };
 
 constexpr std::array<ValueTypeInfo, kValueTypeCount> kValueTypes = {{
-    {"UINT8", 1}, {"INT8", 1}, {"UINT16", 2}, {"INT16", 2}, {"UINT32", 4}, {"INT32", 4}, {"FLOAT32", 4},
-    {"BOOL", 1}, {"STRING", 0}, {"ARRAY", 0}, {"UINT64", 8}, {"INT64", 8}, {"FLOAT64", 8},
+    {"UINT8", 1},
+    {"INT8", 1},
+    {"UINT16", 2},
+    {"INT16", 2},
+    {"UINT32", 4},
+    {"INT32", 4},
+    {"FLOAT32", 4},
+    {"BOOL", 1},
+    {"STRING", 0},
+    {"ARRAY", 0},
+    {"UINT64", 8},
+    {"INT64", 8},
+    {"FLOAT64", 8},
 }};
 
 enum class Support : uint8_t { kYes, kNo, kRemoved };
@@ -30,17 +41,49 @@ constexpr TensorType removed(std::string_view name) { return {name, Support::kRe
 
 // The index is the id in the file.
 constexpr std::array kTensorTypes = {
-    /*  0 */ yes("F32", DType::kF32), yes("F16", DType::kF16), yes("Q4_0", DType::kQ4_0), yes("Q4_1", DType::kQ4_1),
-    /*  4 */ removed("Q4_2"), removed("Q4_3"), yes("Q5_0", DType::kQ5_0), yes("Q5_1", DType::kQ5_1),
-    /*  8 */ yes("Q8_0", DType::kQ8_0), no("Q8_1"), yes("Q2_K", DType::kQ2_K), yes("Q3_K", DType::kQ3_K),
-    /* 12 */ yes("Q4_K", DType::kQ4_K), yes("Q5_K", DType::kQ5_K), yes("Q6_K", DType::kQ6_K), no("Q8_K"),
-    /* 16 */ no("IQ2_XXS"), no("IQ2_XS"), no("IQ3_XXS"), no("IQ1_S"),
-    /* 20 */ yes("IQ4_NL", DType::kIQ4_NL), no("IQ3_S"), no("IQ2_S"), yes("IQ4_XS", DType::kIQ4_XS),
-    /* 24 */ yes("I8", DType::kI8), yes("I16", DType::kI16), yes("I32", DType::kI32), yes("I64", DType::kI64),
-    /* 28 */ yes("F64", DType::kF64), no("IQ1_M"), yes("BF16", DType::kBF16), removed("Q4_0_4_4"),
-    /* 32 */ removed("Q4_0_4_8"), removed("Q4_0_8_8"), no("TQ1_0"), no("TQ2_0"),
-    /* 36 */ removed("IQ4_NL_4_4"), removed("IQ4_NL_4_8"), removed("IQ4_NL_8_8"), yes("MXFP4", DType::kMXFP4),
-    /* 40 */ no("NVFP4"), no("Q1_0"), no("Q2_0"),
+    /*  0 */ yes("F32", DType::kF32),
+    yes("F16", DType::kF16),
+    yes("Q4_0", DType::kQ4_0),
+    yes("Q4_1", DType::kQ4_1),
+    /*  4 */ removed("Q4_2"),
+    removed("Q4_3"),
+    yes("Q5_0", DType::kQ5_0),
+    yes("Q5_1", DType::kQ5_1),
+    /*  8 */ yes("Q8_0", DType::kQ8_0),
+    no("Q8_1"),
+    yes("Q2_K", DType::kQ2_K),
+    yes("Q3_K", DType::kQ3_K),
+    /* 12 */ yes("Q4_K", DType::kQ4_K),
+    yes("Q5_K", DType::kQ5_K),
+    yes("Q6_K", DType::kQ6_K),
+    no("Q8_K"),
+    /* 16 */ no("IQ2_XXS"),
+    no("IQ2_XS"),
+    no("IQ3_XXS"),
+    no("IQ1_S"),
+    /* 20 */ yes("IQ4_NL", DType::kIQ4_NL),
+    no("IQ3_S"),
+    no("IQ2_S"),
+    yes("IQ4_XS", DType::kIQ4_XS),
+    /* 24 */ yes("I8", DType::kI8),
+    yes("I16", DType::kI16),
+    yes("I32", DType::kI32),
+    yes("I64", DType::kI64),
+    /* 28 */ yes("F64", DType::kF64),
+    no("IQ1_M"),
+    yes("BF16", DType::kBF16),
+    removed("Q4_0_4_4"),
+    /* 32 */ removed("Q4_0_4_8"),
+    removed("Q4_0_8_8"),
+    no("TQ1_0"),
+    no("TQ2_0"),
+    /* 36 */ removed("IQ4_NL_4_4"),
+    removed("IQ4_NL_4_8"),
+    removed("IQ4_NL_8_8"),
+    yes("MXFP4", DType::kMXFP4),
+    /* 40 */ no("NVFP4"),
+    no("Q1_0"),
+    no("Q2_0"),
 };
 
 std::string supported_names() {
@@ -58,9 +101,7 @@ std::string supported_names() {
 std::string_view value_type_name(ValueType t) { return kValueTypes[static_cast<size_t>(t)].name; }
 size_t value_type_bytes(ValueType t) { return kValueTypes[static_cast<size_t>(t)].bytes; }
 
-bool value_type_is_integer(ValueType t) {
-  return t <= ValueType::kI32 || t == ValueType::kU64 || t == ValueType::kI64;
-}
+bool value_type_is_integer(ValueType t) { return t <= ValueType::kI32 || t == ValueType::kU64 || t == ValueType::kI64; }
 
 Result<DType> dtype_from_ggml(uint32_t id) {
   if (id >= kTensorTypes.size()) {
@@ -95,8 +136,10 @@ std::string printable(std::string_view text, size_t bytes_max) {
       s += static_cast<char>(c);
     }
   }
-  if (text.size() > bytes_max) s += fmt::format("...' ({} bytes)", text.size());
-  else s += '\'';
+  if (text.size() > bytes_max)
+    s += fmt::format("...' ({} bytes)", text.size());
+  else
+    s += '\'';
   return s;
 }
 

@@ -12,18 +12,29 @@
 
 namespace minfer::gguf {
 
-inline constexpr uint32_t kMagic = 0x46554747;         // the bytes "GGUF", read as little endian
-inline constexpr uint32_t kVersionMin = 2;             // version 1 had 32-bit counts
+inline constexpr uint32_t kMagic = 0x46554747;  // the bytes "GGUF", read as little endian
+inline constexpr uint32_t kVersionMin = 2;      // version 1 had 32-bit counts
 inline constexpr uint32_t kVersionMax = 3;
-inline constexpr uint64_t kAlignmentDefault = 32;      // where general.alignment is absent
-inline constexpr uint64_t kAlignmentMin = 8;           // the format: a multiple of 8
-inline constexpr uint64_t kKeyBytesMax = 65535;        // the format: at most 2^16 - 1
-inline constexpr uint64_t kTensorNameBytesMax = 64;    // the format: at most 64
-inline constexpr int kArrayDepthMax = 4;               // arrays of arrays: read this deep, then refused
+inline constexpr uint64_t kAlignmentDefault = 32;    // where general.alignment is absent
+inline constexpr uint64_t kAlignmentMin = 8;         // the format: a multiple of 8
+inline constexpr uint64_t kKeyBytesMax = 65535;      // the format: at most 2^16 - 1
+inline constexpr uint64_t kTensorNameBytesMax = 64;  // the format: at most 64
+inline constexpr int kArrayDepthMax = 4;             // arrays of arrays: read this deep, then refused
 
 enum class ValueType : uint32_t {
-  kU8 = 0, kI8 = 1, kU16 = 2, kI16 = 3, kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kString = 8, kArray = 9,
-  kU64 = 10, kI64 = 11, kF64 = 12,
+  kU8 = 0,
+  kI8 = 1,
+  kU16 = 2,
+  kI16 = 3,
+  kU32 = 4,
+  kI32 = 5,
+  kF32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kU64 = 10,
+  kI64 = 11,
+  kF64 = 12,
 };
 inline constexpr uint32_t kValueTypeCount = 13;
 

@@ -32,9 +32,9 @@ uint64_t TensorSpec::bytes() const {
 }
 
 struct Writer::State {
-  std::string path;       // as asked for; "<memory>" in memory
-  std::string temp_path;  // what is written until finish(); empty in memory
-  int fd = -1;            // -1 in memory
+  std::string path;               // as asked for; "<memory>" in memory
+  std::string temp_path;          // what is written until finish(); empty in memory
+  int fd = -1;                    // -1 in memory
   std::vector<std::byte> buffer;  // what is not yet written; everything, in memory
   std::vector<TensorSpec> tensors;
   uint64_t alignment = kAlignmentDefault;
@@ -127,7 +127,8 @@ Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 Writer::~Writer() = default;
 
-Result<Writer> Writer::create(const std::string& path, const MetadataBuilder& metadata, std::vector<TensorSpec> tensors) {
+Result<Writer> Writer::create(const std::string& path, const MetadataBuilder& metadata,
+                              std::vector<TensorSpec> tensors) {
   static std::atomic<uint64_t> n_created = 0;
   auto state = std::make_unique<State>();
   state->path = path;
@@ -217,8 +218,8 @@ Status Writer::write(std::span<const std::byte> piece) {
   if (t == nullptr) return s.fail(ErrorCode::kInvalidArgument, "{} bytes after the last tensor", piece.size());
   const uint64_t bytes = t->bytes();
   if (piece.size() > bytes - s.next_written) {
-    return s.fail(ErrorCode::kInvalidArgument, "tensor {}: {} bytes after the first {} exceed its {}", printable(t->name),
-                  piece.size(), s.next_written, bytes);
+    return s.fail(ErrorCode::kInvalidArgument, "tensor {}: {} bytes after the first {} exceed its {}",
+                  printable(t->name), piece.size(), s.next_written, bytes);
   }
   MINFER_TRY(s.append(piece));
   s.next_written += piece.size();
@@ -240,7 +241,8 @@ Status Writer::finish() {
   if (s.fd >= 0) {
     MINFER_TRY(s.flush());
     if (::fsync(s.fd) != 0) return s.failed = true, s.fail(ErrorCode::kIo, "{}", system_message(errno));
-    if (::close(std::exchange(s.fd, -1)) != 0) return s.failed = true, s.fail(ErrorCode::kIo, "{}", system_message(errno));
+    if (::close(std::exchange(s.fd, -1)) != 0)
+      return s.failed = true, s.fail(ErrorCode::kIo, "{}", system_message(errno));
     if (::rename(s.temp_path.c_str(), s.path.c_str()) != 0) {
       const int code = errno;
       s.failed = true;

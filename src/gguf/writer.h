@@ -34,7 +34,7 @@ class MetadataBuilder {
   void set_strings(std::string_view key, std::span<const std::string_view> values);
   void set_strings(std::string_view key, std::span<const std::string> values);
   void set_bools(std::string_view key, std::span<const uint8_t> values);  // any non-zero is true
-  void copy(std::string_view key, const Value& value);  // byte for byte, whatever its type
+  void copy(std::string_view key, const Value& value);                    // byte for byte, whatever its type
   void copy_all(const Metadata& metadata);
   bool remove(std::string_view key);  // false when it was not there
   bool has(std::string_view key) const;
@@ -62,7 +62,8 @@ class Writer {
  public:
   // Starts a file: checks the specs and writes header, metadata and tensor infos. The alignment is general.alignment
   // of the metadata where set, else 32.
-  static Result<Writer> create(const std::string& path, const MetadataBuilder& metadata, std::vector<TensorSpec> tensors);
+  static Result<Writer> create(const std::string& path, const MetadataBuilder& metadata,
+                               std::vector<TensorSpec> tensors);
   // The same into memory; take the bytes by take_bytes() after finish().
   static Result<Writer> create_in_memory(const MetadataBuilder& metadata, std::vector<TensorSpec> tensors);
 
