@@ -5,10 +5,12 @@
 
 namespace minfer::quant {
 
-void decode_f32(const void* src, float* dst, int64_t n) { std::memcpy(dst, src, static_cast<size_t>(n) * 4); }
+void decode_f32(const void* src, float* dst, int64_t n) {
+  if (n > 0) std::memcpy(dst, src, static_cast<size_t>(n) * 4);  // the pointers of an empty row may be null
+}
 
 void encode_f32(const float* src, const float* /*importance*/, void* dst, int64_t n) {
-  std::memcpy(dst, src, static_cast<size_t>(n) * 4);
+  if (n > 0) std::memcpy(dst, src, static_cast<size_t>(n) * 4);
 }
 
 void decode_f16(const void* src, float* dst, int64_t n) {

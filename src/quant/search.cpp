@@ -182,7 +182,8 @@ AffineSuper search_affine_super(const float* x, const float* w, int sub_len, int
   float best_error = -1;
   // The second round starts from the least-squares d and dmin of the first one's codes; a third gains < 0.1 %.
   for (int round = 0; round < 2; ++round) {
-    const uint16_t d16 = to_f16_finite(d), dmin16 = to_f16_finite(dmin);
+    const uint16_t d16 = round == 0 ? to_f16_away(d) : to_f16_finite(d);
+    const uint16_t dmin16 = round == 0 ? to_f16_away(dmin) : to_f16_finite(dmin);
     if (round > 0 && d16 == out.d && dmin16 == out.dmin) break;
     SuperState st{};
     st.d = f16_to_f32(d16);

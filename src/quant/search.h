@@ -44,6 +44,16 @@ inline constexpr float kTinyRange = 0x1p-26f;
 // wish for a slightly larger scale can reach it).
 inline uint16_t to_f16_finite(float v) { return f32_to_f16(clamp(v, -kF16Max, kF16Max)); }
 
+// The next f16 away from zero when the nearest is nearer to zero than v. A super-block's d rounded so needs no
+// sub-scale beyond its range, which matters where f16 is subnormal and coarse: weights around 0.02 have such a d in
+// q6_k.
+inline uint16_t to_f16_away(float v) {
+  const uint16_t h = to_f16_finite(v);
+  const float f = f16_to_f32(h);
+  const bool short_of = (f < 0 ? -f : f) < (v < 0 ? -v : v);
+  return short_of && (h & 0x7fff) < 0x7bff ? static_cast<uint16_t>(h + 1) : h;
+}
+
 // The weight of each value's squared error: importance * sqrt(mean(x^2) + x^2), scaled by the block's maxima. Large
 // values count more, as their products do; the mean keeps the small ones from being ignored. Every weight is > 0.
 void error_weights(const float* x,           // [n]

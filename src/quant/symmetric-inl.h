@@ -128,7 +128,7 @@ SymmetricSuper search_symmetric_super(const float* x,  // [256]
   float d = peak / static_cast<float>(sc_lo);
   float best_error = -1;
   for (int round = 0; round < 2; ++round) {  // the second round from the least-squares d of the first one's codes
-    const uint16_t d16 = to_f16_finite(d);
+    const uint16_t d16 = round == 0 ? to_f16_away(d) : to_f16_finite(d);
     const float df = f16_to_f32(d16);
     if (round > 0 && d16 == out.d) break;
     SymmetricSuper next{};
