@@ -5,20 +5,12 @@ Headers of an instruction set's folder get that set's flags as cmake/isa.cmake g
 """
 import concurrent.futures
 import os
-import re
 import subprocess
 
 import repo
 
 FLAGS = ["-std=gnu++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-pragma-once-outside-header",
          "-Iinclude", "-Isrc"]
-
-
-def isa_flags(root):
-    """{folder: flags} from the minfer_isa(...) lines."""
-    path = root / "cmake" / "isa.cmake"
-    lines = re.findall(r"^\s*minfer_isa\(([^)]*)\)", path.read_text(encoding="utf-8"), re.M) if path.exists() else []
-    return {words[0]: words[1:] for words in map(str.split, lines)}
 
 
 def compile_one(root, path, flags):
@@ -32,7 +24,7 @@ def compile_one(root, path, flags):
 
 def main():
     arguments = repo.arguments(__doc__, jobs=os.cpu_count() or 1)
-    root, flags = arguments.root, isa_flags(arguments.root)
+    root, flags = arguments.root, repo.isa_flags(arguments.root)
     headers = [p for p in repo.files(root)
                if p.suffix == ".h" and not p.name.endswith("-inl.h") and p.parts[0] in {"include", "src", "cli"}]
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

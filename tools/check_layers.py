@@ -5,9 +5,10 @@
   CMakeLists.txt or reached through those; each of these must stand above it in that list.
 - include/minfer/ may include only itself and the standard library.
 - Headers of third-party libraries that are slow to compile stand in .cpp files only.
-- Kernels of one instruction set (src/backend/cpu/<folder>/) and the *-inl.h they share may include only kernels.h, *-inl.h,
-  intrinsics, <cstdint>, <cstddef> and <cstring>: what they compile with their own flags must never be picked by the
-  linker for a processor that lacks those instructions.
+- Kernels of one instruction set (src/backend/cpu/<folder>/, for the folders of cmake/isa.cmake) and what they include may
+  include only *kernels.h and *-inl.h of src/backend/cpu/, intrinsics, <cstdint>, <cstddef> and <cstring>: what they
+  compile with their own flags must never be picked by the linker for a processor that lacks those instructions.
+  (generic/ has no flags of its own, so it is free to include more, and the others may not include it.)
 """
 import re
 
@@ -55,19 +56,20 @@ def check_kernel(path, kind, name):
     if kind == "<":
         ok = name in KERNEL_SYSTEM
     else:
-        ok = name in {"backend/cpu/kernels.h", "kernels.h"} or name.endswith("-inl.h")
-    return None if ok else (f"{path}: kernel file includes {name}; expected kernels.h, *-inl.h, intrinsics, <cstdint>, "
+        ok = name.endswith(("kernels.h", "-inl.h")) and (name.startswith("backend/cpu/") or "/" not in name)
+        ok = ok and not name.startswith("backend/cpu/generic/")
+    return None if ok else (f"{path}: kernel file includes {name}; expected *kernels.h, *-inl.h, intrinsics, <cstdint>, "
                             "<cstddef>, <cstring>")
 
 
-def is_kernel(path):
+def is_kernel(path, isas):
     parts = path.parts
-    if parts[:3] != ("src", "backend", "cpu") or is_test(path):
+    if parts[:3] != ("src", "backend", "cpu") or parts[3] == "generic" or is_test(path):
         return False
-    return len(parts) > 4 or path.name.endswith("-inl.h")
+    return parts[3] in isas or path.name.endswith(("kernels.h", "-inl.h"))
 
 
-def check_file(root, path, may, names, problems):
+def check_file(root, path, may, isas, names, problems):
     layer = path.parts[1] if path.parts[0] == "src" else None
     if layer is not None and layer not in may:
         problems.append(f"{path}: folder src/{layer}/ has no minfer_layer line in CMakeLists.txt")
@@ -76,7 +78,7 @@ def check_file(root, path, may, names, problems):
     for kind, name in INCLUDE.findall(source):
         if path.suffix == ".h" and name in HEAVY:
             problems.append(f"{path}: header includes {name}; expected only in .cpp files")
-        if is_kernel(path):
+        if is_kernel(path, isas):
             problem = check_kernel(path, kind, name)
             if problem:
                 problems.append(problem)
@@ -106,11 +108,12 @@ def main():
     if not order:
         problems.append("CMakeLists.txt: no minfer_layer line found")
     may = reachable(order, problems)
+    isas = set(repo.isa_flags(root))
     listed = repo.files(root)
     names = {str(p) for p in listed}
     code = [p for p in listed if p.suffix in repo.CODE and len(p.parts) > 2 and p.parts[0] in {"src", "include"}]
     for path in code:
-        check_file(root, path, may, names, problems)
+        check_file(root, path, may, isas, names, problems)
     repo.report("layers", problems, f"{len(code)} files, {len(order)} layers")
 
 

@@ -71,6 +71,9 @@ class Checks(unittest.TestCase):
 
     def test_layers_kernels(self):
         self.project()
+        self.write("cmake/isa.cmake", "minfer_isa(avx2 -O3 -mavx2)\n")
+        self.write("src/backend/cpu/generic/dot.cpp", "#include <cmath>\n")
+        self.write("src/backend/cpu/pack/pack.cpp", "#include <vector>\n")
         self.write("src/backend/cpu/kernels.h", "#include <cstddef>\n")
         self.write("src/backend/cpu/dot-inl.h", "#include <cstdint>\n")
         good = '#include "backend/cpu/kernels.h"\n#include "backend/cpu/dot-inl.h"\n#include <immintrin.h>\n'
@@ -78,7 +81,11 @@ class Checks(unittest.TestCase):
         self.write("src/backend/cpu/avx2/dot_test.cpp", good + "#include <vector>\n")
         self.expect("layers")
         self.write("src/backend/cpu/avx2/dot.cpp", good + '#include <algorithm>\n#include "base/a.h"\n')
-        self.expect("layers", "kernel file includes algorithm", "kernel file includes base/a.h")
+        self.write("src/backend/cpu/kernels.h", "#include <vector>\n")
+        self.write("src/backend/cpu/generic/vec-inl.h", "")
+        self.write("src/backend/cpu/sum-inl.h", '#include "backend/cpu/generic/vec-inl.h"\n')
+        self.expect("layers", "kernel file includes algorithm", "kernel file includes base/a.h", "kernels.h: kernel file "
+                    "includes vector", "sum-inl.h: kernel file includes backend/cpu/generic/vec-inl.h")
 
     def test_size(self):
         self.write("src/a.cpp", "\n" * 800)

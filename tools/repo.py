@@ -2,6 +2,7 @@
 import argparse
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -40,6 +41,13 @@ def text(root, path):
         return (root / path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def isa_flags(root):
+    """{folder: flags} of the instruction sets, from the minfer_isa(...) lines of cmake/isa.cmake."""
+    path = root / "cmake" / "isa.cmake"
+    lines = re.findall(r"^\s*minfer_isa\(([^)]*)\)", path.read_text(encoding="utf-8"), re.M) if path.exists() else []
+    return {words[0]: words[1:] for words in map(str.split, lines)}
 
 
 def allowed(root, name):
