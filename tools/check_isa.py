@@ -3,7 +3,7 @@
 
 An inline function or template compiled in such a file becomes a weak symbol; the linker keeps one copy of each, and if it
 keeps this one, a processor without these instructions runs them and dies. So those objects may define no weak symbol.
-(generic/ has no flags of its own: what it leaks runs everywhere.)
+(Only the folders of cmake/isa.cmake have flags of their own; what the others leak runs everywhere.)
 """
 import pathlib
 import re
@@ -24,12 +24,13 @@ def symbols(path):
 def main():
     arguments = repo.arguments(__doc__, build=pathlib.Path("build/release"))
     build = arguments.root / arguments.build
+    isas = repo.isa_flags(arguments.root)
     problems, count = [], 0
     if not build.is_dir():
         raise SystemExit(f"isa: {build} does not exist; run 'make build'")
     for path in sorted(build.glob("CMakeFiles/*/src/backend/cpu/*/*.o")):
         match = OBJECT.search(path.as_posix())
-        if not match or match["isa"] == "generic" or path.name.endswith("_test.cpp.o"):
+        if not match or match["isa"] not in isas or path.name.endswith("_test.cpp.o"):
             continue
         count += 1
         where = f"{match['isa']}/{path.name[:-2]}"

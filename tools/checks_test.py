@@ -136,12 +136,13 @@ class Checks(unittest.TestCase):
         self.expect("headers", "src/c.h: does not compile alone", "src/d.h: does not compile alone")
 
     def test_isa(self):
-        folder = "build/release/CMakeFiles/x.dir/src/backend/cpu/avx2"
-        for name, source in {"good": "static inline int f() { return 1; }\nint g() { return f(); }\n",
-                             "bad": "inline int f() { return 1; }\nint (*h())() { return f; }\n"}.items():
-            (self.root / folder).mkdir(parents=True, exist_ok=True)
-            subprocess.run(["g++", "-x", "c++", "-c", "-o", str(self.root / folder / f"{name}.cpp.o"), "-"], input=source,
-                           text=True, check=True)
+        self.write("cmake/isa.cmake", "minfer_isa(avx2 -O3 -mavx2)\n")
+        weak = "inline int f() { return 1; }\nint (*h())() { return f; }\n"
+        strong = "static inline int f() { return 1; }\nint g() { return f(); }\n"
+        for name, source in {"avx2/good": strong, "avx2/bad": weak, "matmul/free": weak}.items():
+            target = self.root / f"build/release/CMakeFiles/x.dir/src/backend/cpu/{name}.cpp.o"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["g++", "-x", "c++", "-c", "-o", str(target), "-"], input=source, text=True, check=True)
         self.expect("isa", "avx2/bad.cpp: weak symbol f()")
 
 
