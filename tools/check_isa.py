@@ -37,6 +37,10 @@ def main():
         for kind, name in symbols(path):
             if kind in "WwVvu":
                 problems.append(f"{where}: weak symbol {name}")
+    sources = [p for p in repo.files(arguments.root)
+               if p.parts[:3] == ("src", "backend", "cpu") and p.parts[3] in isas and p.suffix == ".cpp"]
+    if sources and count == 0:
+        problems.append(f"{build}: no object of {sources[0]} or any other kernel file; run 'make build'")
     repo.report("isa", problems, f"{count} objects")
 
 

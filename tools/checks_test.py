@@ -145,6 +145,13 @@ class Checks(unittest.TestCase):
             subprocess.run(["g++", "-x", "c++", "-c", "-o", str(target), "-"], input=source, text=True, check=True)
         self.expect("isa", "avx2/bad.cpp: weak symbol f()")
 
+    def test_isa_not_built(self):
+        self.write("cmake/isa.cmake", "minfer_isa(avx2 -O3 -mavx2)\n")
+        self.write("build/release/build.ninja", "")
+        self.expect("isa")
+        self.write("src/backend/cpu/avx2/dot.cpp", "")
+        self.expect("isa", "no object of src/backend/cpu/avx2/dot.cpp")
+
 
 if __name__ == "__main__":
     unittest.main()
