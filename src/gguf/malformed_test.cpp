@@ -302,6 +302,8 @@ TEST(MalformedTest, OddButAllowed) {
 TEST(MalformedTest, CutAndFlippedBytesNeverCrash) {
   const std::vector<std::byte> good = base_file().encode();
   const size_t head = good.size() - base_file().data.size();
+  EXPECT_FALSE(File::open_memory({}).ok());
+  EXPECT_FALSE(File::from_bytes({}).ok());
   for (size_t n = 0; n < good.size(); ++n) {
     const Result<File> r = File::open_memory(std::span(good).first(n));
     if (n < good.size() - 24) {

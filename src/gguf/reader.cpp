@@ -123,27 +123,23 @@ Result<uint32_t> File::split_count() const {
 }
 
 Result<File> File::open_memory(std::span<const std::byte> bytes, std::string name) {
+  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kAlignmentDefault == 0;
+  return open_bytes(bytes, std::move(name), !aligned);
+}
+
+Result<File> File::from_bytes(const std::vector<std::byte>& bytes, std::string name) {
+  return open_bytes(bytes, std::move(name), true);
+}
+
+Result<File> File::open_bytes(std::span<const std::byte> bytes, std::string name, bool copy) {
   Part part;
   part.path = std::move(name);
   part.bytes = bytes;
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignmentDefault != 0) {
+  if (copy && !bytes.empty()) {
     part.owned = MINFER_TRY(Buffer::allocate(bytes.size()));
     std::memcpy(part.owned.data(), bytes.data(), bytes.size());
     part.bytes = {part.owned.data(), bytes.size()};
   }
-  return finish_memory(std::move(part));
-}
-
-Result<File> File::from_bytes(const std::vector<std::byte>& bytes, std::string name) {
-  Part part;
-  part.path = std::move(name);
-  part.owned = MINFER_TRY(Buffer::allocate(bytes.size()));
-  if (!bytes.empty()) std::memcpy(part.owned.data(), bytes.data(), bytes.size());
-  part.bytes = {part.owned.data(), bytes.size()};
-  return finish_memory(std::move(part));
-}
-
-Result<File> File::finish_memory(Part part) {
   File file;
   MINFER_TRY(file.adopt(MINFER_TRY(read_part(std::move(part), 0))));
   const uint32_t count = MINFER_TRY(file.split_count());

@@ -70,7 +70,7 @@ class File {
   struct Part;
   File();
   static Result<Part> read_part(Part part, int index);
-  static Result<File> finish_memory(Part part);
+  static Result<File> open_bytes(std::span<const std::byte> bytes, std::string name, bool copy);
   Status adopt(Part part);
   Result<uint32_t> split_count() const;
 
