@@ -1,0 +1,41 @@
+// Template rendering and tokenization of conversations.
+#include "prompt.h"
+
+#include "base/error.h"
+
+namespace minfer::cli {
+
+Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer, const std::string& model_name,
+                                   const std::vector<chat::Message>& messages, const ChatOptions& options) {
+  const std::string& source = options.template_source.empty() ? template_source : options.template_source;
+  if (source.empty()) return chat::missing_template(model_name);
+  const auto parsed = MINFER_TRY(chat::ChatTemplate::parse(source));
+  chat::RenderOptions r;
+  r.add_generation_prompt = options.add_generation_prompt;
+  r.tools = options.tools;
+  r.kwargs = options.kwargs;
+  if (tokenizer != nullptr) {
+    if (tokenizer->bos() != kNoToken) r.bos_token = tokenizer->text(tokenizer->bos());
+    if (tokenizer->eos() != kNoToken) r.eos_token = tokenizer->text(tokenizer->eos());
+  }
+  return parsed.render(messages, r);
+}
+
+Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const chat::Rendered& rendered) {
+  std::vector<TextSegment> segments;
+  segments.reserve(rendered.segments.size());
+  for (const auto& s : rendered.segments) segments.push_back({s.text, s.from_template});
+  auto ids = MINFER_TRY(tokenizer.encode_segments(segments, /*add_special=*/false));
+  const int32_t bos = tokenizer.bos();
+  if (tokenizer.add_bos() && bos != kNoToken && (ids.empty() || ids.front() != bos)) ids.insert(ids.begin(), bos);
+  return ids;
+}
+
+Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat::Message>& messages, const ChatOptions& options) {
+  if (model.tokenizer() == nullptr) {
+    return make_error(ErrorCode::kUnsupported, "model '{}': it has no vocabulary, expected one to tokenize a conversation", model.name());
+  }
+  return encode_chat(*model.tokenizer(), MINFER_TRY(render_chat(model.chat_template(), model.tokenizer(), model.name(), messages, options)));
+}
+
+}  // namespace minfer::cli
