@@ -1,0 +1,115 @@
+// minfer logits MODEL --tokens 1,2,3: the logits after each token, or their hash.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "common.h"
+#include "engine/session.h"
+#include "npy.h"
+
+namespace minfer::cli {
+namespace {
+
+struct LogitsFlags {
+  EngineFlags engine;
+  std::string model, tokens, text, out;
+  bool sha256 = false, last = false, single = false, special = false;
+};
+
+Result<std::vector<int32_t>> parse_ids(const std::string& list) {
+  std::vector<int32_t> ids;
+  const char* p = list.c_str();
+  while (*p != 0) {
+    char* end = nullptr;
+    errno = 0;
+    const long v = std::strtol(p, &end, 10);
+    if (end == p || errno != 0 || v < 0 || v > INT32_MAX || (*end != ',' && *end != ' ' && *end != 0)) {
+      return make_error(ErrorCode::kInvalidArgument, "--tokens: found '{}', expected ids separated by commas", list);
+    }
+    ids.push_back(static_cast<int32_t>(v));
+    p = *end == 0 ? end : end + 1;
+  }
+  return ids;
+}
+
+Result<int> logits(const LogitsFlags& f) {
+  if (f.tokens.empty() == f.text.empty()) return make_error(ErrorCode::kInvalidArgument, "give either --tokens or --text");
+  std::vector<int32_t> ids = MINFER_TRY(parse_ids(f.tokens));
+  Loaded loaded = MINFER_TRY(load(f.model, f.engine));
+  if (!f.text.empty()) {
+    if (loaded.model->tokenizer() == nullptr) return make_error(ErrorCode::kUnsupported, "this model has no vocabulary");
+    ids = MINFER_TRY(loaded.model->tokenizer()->encode(f.text, {.add_special = true, .parse_special = f.special}));
+  }
+  if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "no tokens");
+  Session session = MINFER_TRY(Session::open(*loaded.runner));
+  std::vector<float> all;
+  const auto keep = [&](std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); };
+  if (f.single) {  // one token per step, the path decoding takes
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto row = MINFER_TRY(session.feed({&ids[i], 1}));
+      if (!f.last || i + 1 == ids.size()) keep(row);
+    }
+  } else if (f.last) {
+    keep(MINFER_TRY(session.feed(ids)));
+  } else {
+    MINFER_TRY(session.feed_all(ids, [&](size_t, std::span<const float> row) {
+      keep(row);
+      return Status();
+    }));
+  }
+  const auto n_vocab = static_cast<int64_t>(loaded.runner->n_vocab());
+  TensorView view;
+  view.dtype = DType::kF32;
+  view.shape = Shape{static_cast<int64_t>(all.size()) / n_vocab, n_vocab};
+  view.row_bytes = n_vocab * 4;
+  view.data = reinterpret_cast<std::byte*>(all.data());
+  const std::string hash = sha256_hex({view.data, all.size() * sizeof(float)});
+  if (f.engine.json) {
+    nlohmann::ordered_json j;
+    j["sha256"] = hash;
+    j["shape"] = {view.shape[0], view.shape[1]};
+    j["token_ids"] = ids;
+    j["device"] = loaded.runner->backend().name();
+    j["isa"] = loaded.runner->backend().isa();
+    std::printf("%s\n", j.dump().c_str());
+  } else if (f.sha256) {
+    std::printf("%s  %s\n", hash.c_str(), view.shape.str().c_str());
+  }
+  if (!f.out.empty()) {
+    MINFER_TRY(write_npy(f.out, view));
+  } else if (!f.sha256 && !f.engine.json) {
+    if (isatty(STDOUT_FILENO) != 0) return make_error(ErrorCode::kInvalidArgument, "the .npy bytes would go to the terminal: use --out FILE, --sha256 or a pipe");
+    const std::string bytes = MINFER_TRY(npy_bytes(view));
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) return make_error(ErrorCode::kIo, "writing to standard output failed");
+  }
+  MINFER_TRY(loaded.finish());
+  return kOk;
+}
+
+}  // namespace
+
+void add_logits(CLI::App& app, Exit exit) {
+  auto f = std::make_shared<LogitsFlags>();
+  CLI::App* sub = app.add_subcommand("logits", "logits after each token, as .npy or as a hash");
+  sub->add_option("model", f->model, "a GGUF file or the name of a cached model")->required();
+  sub->add_option("--tokens", f->tokens, "token ids, separated by commas");
+  sub->add_option("--text", f->text, "text to tokenize instead");
+  sub->add_flag("--special", f->special, "parse control tokens in --text");
+  sub->add_flag("--sha256", f->sha256, "print the SHA-256 of the logits' bytes, then their shape");
+  sub->add_flag("--last", f->last, "only the logits after the last token");
+  sub->add_flag("--token-by-token", f->single, "one step per token instead of one prefill");
+  sub->add_option("--out", f->out, "write the .npy to this file instead of standard output");
+  f->engine.add_to(*sub);
+  sub->footer("Examples:\n  minfer logits model.gguf --tokens 1,2,3 --sha256\n  minfer logits model.gguf --text \"Hello\" --last --out logits.npy");
+  sub->callback([=] {
+    catch_interrupts();
+    auto r = logits(*f);
+    *exit = r.ok() ? *r : report(r.error());
+  });
+}
+
+}  // namespace minfer::cli

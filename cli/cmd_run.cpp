@@ -1,0 +1,126 @@
+// minfer run MODEL [PROMPT|-]: one answer, streamed.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/memory_info.h"
+#include "common.h"
+#include "engine/generate.h"
+#include "prompt.h"
+#include "stats.h"
+
+namespace minfer::cli {
+namespace {
+
+constexpr size_t kMaxPromptBytes = size_t{64} << 20;  // far beyond any context; bounds what is read from stdin
+
+struct RunFlags {
+  EngineFlags engine;
+  SamplingFlags sampling;
+  std::string model, prompt, system, template_file;
+  int predict = -1;
+  bool no_template = false, ignore_eos = false, special = false, has_prompt = false;
+};
+
+Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, const std::string& text) {
+  if (model.tokenizer() == nullptr) return make_error(ErrorCode::kUnsupported, "this model has no vocabulary");
+  // A model without a chat template is a base model: its text is simply continued, and only --system would be lost.
+  const bool plain = f.no_template || (model.chat_template().empty() && f.template_file.empty() && f.system.empty());
+  if (plain) {
+    if (!f.system.empty()) return make_error(ErrorCode::kInvalidArgument, "--system needs a chat template; --no-template leaves it out");
+    return model.tokenizer()->encode(text, {.add_special = true, .parse_special = f.special});
+  }
+  PromptOptions options;
+  if (!f.template_file.empty()) options.template_source = MINFER_TRY(read_file(f.template_file, kMaxPromptBytes));
+  std::vector<chat::Message> messages;
+  if (!f.system.empty()) messages.push_back(chat::Message::make("system", f.system));
+  messages.push_back(chat::Message::make("user", text));
+  return chat_ids(model, messages, options);
+}
+
+Result<int> run(const RunFlags& f) {
+  const SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
+  if (f.predict < -1) return make_error(ErrorCode::kInvalidArgument, "--predict: found {}, expected -1 or more", f.predict);
+  std::string text = f.prompt;
+  if (!f.has_prompt || f.prompt == "-") text = MINFER_TRY(read_stdin(kMaxPromptBytes));
+  Loaded loaded = MINFER_TRY(load(f.model, f.engine));
+  const auto ids = MINFER_TRY(prompt_ids(f, *loaded.model, text));
+  if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "the prompt is empty");
+  Runner& runner = *loaded.runner;
+  if (ids.size() >= static_cast<size_t>(runner.n_ctx())) {
+    return make_error(ErrorCode::kOutOfRange, "the prompt has {} tokens, the context {}: no room for an answer; a longer --ctx may help (the model allows {})",
+                      ids.size(), runner.n_ctx(), loaded.model->hparams().n_ctx_train);
+  }
+  Session session = MINFER_TRY(Session::open(runner));
+  GenerateOptions options;
+  options.max_tokens = f.predict;
+  options.sampling = sampling;
+  options.ignore_eos = f.ignore_eos;
+  options.show_control = f.special;
+  options.cancel = &interrupted();
+  Progress bar("reading the prompt", "tokens");
+  options.on_prefill = [&](size_t done, size_t total) {
+    bar.update(static_cast<int64_t>(done), static_cast<int64_t>(total));
+    return true;
+  };
+  if (!f.engine.json) {
+    options.on_text = [](std::string_view piece) {
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+      std::fflush(stdout);
+    };
+  }
+  const Generated g = MINFER_TRY(generate(session, ids, options));
+  const StatsReport stats = make_stats(g.stats, loaded);
+  if (f.engine.json) {
+    nlohmann::ordered_json j;
+    j["text"] = g.text;
+    j["token_ids"] = g.ids;
+    j["prompt_ids"] = ids;
+    j["finish_reason"] = finish_reason_name(g.finish);
+    j["seed"] = sampling.seed;
+    stats.add_to(j);
+    std::printf("%s\n", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else {
+    if (g.text.empty() || g.text.back() != '\n') std::printf("\n");
+    std::fflush(stdout);
+  }
+  if (f.engine.stats) {
+    std::fprintf(stderr, "seed: %llu\n%s", static_cast<unsigned long long>(sampling.seed), stats.text().c_str());
+  }
+  MINFER_TRY(loaded.finish());
+  if (g.finish == FinishReason::kContext) {
+    return make_error(ErrorCode::kOutOfRange, "the answer stopped because the context of {} positions is full", runner.n_ctx());
+  }
+  return g.finish == FinishReason::kCancelled ? 130 : kOk;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Exit exit) {
+  auto f = std::make_shared<RunFlags>();
+  CLI::App* sub = app.add_subcommand("run", "answer one prompt, streamed");
+  sub->add_option("model", f->model, "a GGUF file or the name of a cached model")->required();
+  auto* prompt = sub->add_option("prompt", f->prompt, "the prompt; '-' or nothing reads standard input");
+  sub->add_option("-n,--predict", f->predict, "tokens to generate at most (default: until the answer ends)");
+  sub->add_option("--system", f->system, "a system message");
+  sub->add_option("--template", f->template_file, "a Jinja chat template to use instead of the model's");
+  sub->add_flag("--no-template", f->no_template, "continue the text as it is, without the chat template");
+  sub->add_flag("--special", f->special, "show control tokens; with --no-template also parse them in the prompt");
+  sub->add_flag("--ignore-eos", f->ignore_eos, "do not stop at the end of the answer");
+  f->engine.add_to(*sub);
+  f->sampling.add_to(*sub);
+  sub->footer("Examples:\n  minfer run smollm2 \"What is the capital of France?\"\n  echo \"Hello\" | minfer run model.gguf --temp 0 --stats\n"
+              "  minfer run model.gguf \"Once upon\" --no-template -n 64 --seed 7 --json");
+  sub->callback([=] {
+    f->has_prompt = prompt->count() > 0;
+    catch_interrupts();
+    auto r = run(*f);
+    *exit = r.ok() ? *r : report(r.error());
+  });
+}
+
+}  // namespace minfer::cli
