@@ -28,6 +28,7 @@ enum class InputKind : uint8_t {
   kOutSeqs,
 };
 inline constexpr int kInputKindCount = 8;
+const char* input_kind_name(InputKind kind);  // "positions"
 
 enum class ValueKind : uint8_t { kInput, kWeight, kKvRegion, kActivation };
 
@@ -70,10 +71,11 @@ struct Graph {
 };
 
 // Checks a whole graph: ids in range, inputs produced before use, each value produced once, shapes equal to what the
-// shape rules say, optional inputs only where allowed, every output reachable. Run after every pass.
+// shape rules say, optional inputs only where allowed, every output made, KV regions only where an op wants one, and
+// stored to before they are read. Run after every pass.
 Status verify(const Graph& graph);
 
-// Graphviz text and JSON of a graph.
+// Graphviz text and JSON of a graph: nodes in order of execution, with the values they read and make.
 std::string to_dot(const Graph& graph);
 std::string to_json(const Graph& graph);
 

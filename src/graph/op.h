@@ -1,7 +1,8 @@
 // The op table: every operation of a graph, its inputs, outputs, shape rule and, for composites, its definition
 // in primitives.
 // Shapes are outermost first. matmul(x, w) means x[n, k] * w[m, k]^T -> [n, m].
-// n = tokens of the step, m = rows wanted, H = n_head, G = n_head_kv, D = head_dim.
+// n = tokens of the step (0 allowed), m = rows wanted, H = n_head, G = n_head_kv, D = head_dim.
+// Element-wise ops (add, mul, scale, unary, softcap, gated_act) take any rank of two or more: [n, d] stands for rows of d.
 // Source: docs/numerics.md says what each op computes, to the bit.
 #pragma once
 
@@ -28,10 +29,12 @@ enum class Op : uint8_t {
   kSoftcap,      // x f32[n, d]                                        -> c * tanh(x / c), c = attrs.softcap
   kRopeTable,    // positions i32[n], inv_freq f64[n_rot/2]            -> f32[n, n_rot]: cos[n_rot/2], sin[n_rot/2], times attrs.scale
   kRope,         // x f32[n, heads*D], table f32[n, n_rot]             -> f32[n, heads*D]  attrs: head_dim, rope_style
-  kKvStoreK,     // x f32[n, G*D], region K, slots i32[n]              -> nothing (writes the region)
+  kKvStoreK,     // x f32[n, G*D], region K, slots i32[n]              -> nothing (writes the region)  attrs: n_head_kv, head_dim
   kKvStoreV,     // x f32[n, G*D], region V, slots i32[n]              -> nothing
   kAttnScores,   // q f32[n, H*D], region K, positions i32[n], seqs i32[n], block_table i32[n_seq, pages] -> f32[n, H, n_kv]
+                 //   attrs: n_head, n_head_kv, head_dim, scale, softcap, window, page_size, n_kv
   kAttnSoftmax,  // scores f32[n, H, n_kv], positions i32[n]           -> f32[n, H, n_kv + 2*n_kv/256]: weights, then (max, sum) per tile
+                 //   attrs: window
   kAttnMix,      // weights (as above), region V, positions, seqs, block_table -> f32[n, H*D]
   kMoeRoute,     // logits f32[n, n_expert]                            -> ids i32[n, top_k], weights f32[n, top_k]
   kMoeMatMul,    // x f32[n, k] or f32[n, top_k, k], w[n_expert, m, k], ids i32[n, top_k] -> f32[n, top_k, m]
@@ -41,9 +44,11 @@ enum class Op : uint8_t {
   kMatMulGroup,  // x f32[n, k], w_0..w_{g-1}, b_0..b_{g-1} (absent allowed); attrs.n_group = g -> y_0..y_{g-1}
   kMatMulAdd,    // x f32[n, k], w[m, k], bias f32[m] (absent allowed), residual f32[n, m] (absent allowed) -> f32[n, m]
   kGatedAct,     // gate f32[n, d], up f32[n, d]                       -> attrs.act(gate) * up
-  kRopeStore,    // q, k, v, q_norm f32[D]?, k_norm f32[D]?, table, region K, region V, slots -> q' f32[n, H*D]
-                 //   (norms over heads with attrs.eps, rope on q and k, then both stores)
+  kRopeStore,    // q?, k, v, q_norm f32[D]?, k_norm f32[D]?, table, region K, region V, slots -> q' f32[n, H*D]
+                 //   (norms over heads with attrs.eps, rope on q and k, then both stores; without q there is no output
+                 //   and no q_norm)  attrs: n_head, n_head_kv, head_dim, rope_style, eps
   kAttention,    // q f32[n, H*D], region K, region V, positions, seqs, block_table -> f32[n, H*D]
+                 //   attrs: those of kAttnScores; n_kv is read by the decomposition only
 };
 inline constexpr int kOpCount = static_cast<int>(Op::kAttention) + 1;
 
@@ -90,9 +95,17 @@ struct OpInfo {
   Result<std::vector<ValueDesc>> (*infer)(const Attrs& attrs, const std::vector<ValueDesc>& in);
   // How many input values a node may have.
   int min_inputs, max_inputs;
+  // Which inputs are KV regions (-1 = none); those take nothing else, and no other input takes a region.
+  int region_k = -1, region_v = -1;
 };
 
 const OpInfo& op_info(Op op);
+
+// The shape rule with the number of inputs checked first: what the builder and verify() use.
+Result<std::vector<ValueDesc>> infer_outputs(Op op, const Attrs& attrs, const std::vector<ValueDesc>& in);
+
+const char* act_name(Act act);               // "silu"
+const char* rope_style_name(RopeStyle style);  // "neox"
 
 // "[rms_norm] [512, 1024]" style text for messages and graphs.
 std::string op_text(Op op, const std::vector<ValueDesc>& in);

@@ -6,10 +6,10 @@ namespace minfer::ref {
 namespace {
 
 void run(const KernelArgs& args, Worker& worker) {
-  const TensorView& x = args.in[0];  // f32 [n, d]
-  const auto rows = worker.share(x.shape[0]);
+  const TensorView& x = args.in[0];  // f32 [..., d]
+  const auto rows = worker.share(x.shape.rows());
   for (int64_t t = rows.begin; t < rows.end; ++t) {
-    for (int64_t i = 0; i < x.shape[1]; ++i) {
+    for (int64_t i = 0; i < x.shape.last(); ++i) {
       args.out[0].row<float>(t)[i] = softcap_f32(x.row<float>(t)[i], args.attrs->softcap);
     }
   }

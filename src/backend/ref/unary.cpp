@@ -20,10 +20,10 @@ float apply(Act act, float x) {
 }
 
 void run(const KernelArgs& args, Worker& worker) {
-  const TensorView& x = args.in[0];  // f32 [n, d]
-  const auto rows = worker.share(x.shape[0]);
+  const TensorView& x = args.in[0];  // f32 [..., d]
+  const auto rows = worker.share(x.shape.rows());
   for (int64_t t = rows.begin; t < rows.end; ++t) {
-    for (int64_t i = 0; i < x.shape[1]; ++i) args.out[0].row<float>(t)[i] = apply(args.attrs->act, x.row<float>(t)[i]);
+    for (int64_t i = 0; i < x.shape.last(); ++i) args.out[0].row<float>(t)[i] = apply(args.attrs->act, x.row<float>(t)[i]);
   }
 }
 
