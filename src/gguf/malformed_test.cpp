@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "gguf/encode_bytes.h"
 #include "gguf/reader.h"
 #include "gguf/testing/raw_file.h"
 #include "gguf/types.h"
-#include "nlohmann/json.hpp"
 
 namespace minfer::gguf {
 namespace {
