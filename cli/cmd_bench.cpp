@@ -1,0 +1,257 @@
+// minfer bench MODEL | --shape NAME --type T: prefill and decode speed with the fraction of the machine's limits.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <random>
+
+#include "base/cpu_info.h"
+#include "base/error.h"
+#include "base/memory_info.h"
+#include "common.h"
+#include "engine/session.h"
+#include "peak.h"
+#include "stats.h"
+
+namespace minfer::cli {
+namespace {
+
+struct BenchFlags {
+  EngineFlags engine;
+  std::string model, shape, type = "q8_0";
+  int prompt = 512, predict = 128, depth = 0, repeats = 5;
+  bool peak = false;
+};
+
+struct Rate {
+  Summary summary;        // tokens per second
+  double flops_per_token = 0, bytes_per_token = 0;
+};
+
+IsaLevel isa_level(const Backend& backend) { return isa_from_name(backend.isa()).value_or(IsaLevel::kScalar); }
+
+// Arithmetic and traffic of one step, as its plan counts them.
+Cost step_cost(const Plan& plan) {
+  Cost sum;
+  for (const auto& s : plan.steps()) {
+    sum.bytes += s.cost.bytes;
+    sum.flops += s.cost.flops;
+  }
+  return sum;
+}
+
+class Bench {
+ public:
+  Bench(const BenchFlags& flags, Loaded& loaded, Session session) : f_(flags), loaded_(loaded), session_(std::move(session)), random_(1) {}
+
+  Status fill(int n) {
+    if (n == 0) return {};
+    const auto ids = tokens(n);
+    session_.truncate(0);
+    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return !interrupted(); }));
+    return {};
+  }
+
+  // One timed prefill of -p tokens at depth -d, in tokens per second.
+  Result<double> prefill() {
+    const auto ids = tokens(f_.prompt);
+    session_.truncate(static_cast<size_t>(f_.depth));
+    const int64_t t0 = now_ns();
+    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return !interrupted(); }));
+    return static_cast<double>(f_.prompt) / (static_cast<double>(now_ns() - t0) * 1e-9);
+  }
+
+  // -n single-token steps from depth -d.
+  Result<double> decode() {
+    const auto ids = tokens(f_.predict);
+    session_.truncate(static_cast<size_t>(f_.depth));
+    const int64_t t0 = now_ns();
+    for (int32_t id : ids) {
+      MINFER_TRY(session_.feed({&id, 1}));
+      if (interrupted()) return make_error(ErrorCode::kCancelled, "interrupted");
+    }
+    return static_cast<double>(f_.predict) / (static_cast<double>(now_ns() - t0) * 1e-9);
+  }
+
+ private:
+  std::vector<int32_t> tokens(int n) {
+    std::vector<int32_t> ids(static_cast<size_t>(n));
+    const auto vocab = static_cast<uint32_t>(loaded_.runner->n_vocab());
+    for (auto& id : ids) id = static_cast<int32_t>(random_() % vocab);
+    return ids;
+  }
+
+  const BenchFlags& f_;
+  Loaded& loaded_;
+  Session session_;
+  std::mt19937 random_;
+};
+
+int print_peak(const BenchFlags& f, const cpu::Peak& p, const std::string& isa, int threads) {
+  if (f.engine.json) {
+    nlohmann::ordered_json j = {{"isa", isa}, {"threads", threads}, {"read_gb_per_s", p.read_gb_per_s}, {"f32_gflop_per_s", p.f32_gflop_per_s},
+                                {"int8_gop_per_s", p.int8_gop_per_s}};
+    std::printf("%s\n", j.dump().c_str());
+  } else {
+    std::printf("isa %s, %d threads: read %.1f GB/s, f32 %.0f GFLOP/s, int8 %.0f GOP/s\n", isa.c_str(), threads, p.read_gb_per_s, p.f32_gflop_per_s, p.int8_gop_per_s);
+  }
+  return kOk;
+}
+
+Status check(const BenchFlags& f) {
+  struct Bound {
+    const char* name;
+    int value, lo, hi;
+  };
+  for (const Bound& b : {Bound{"-p", f.prompt, 0, 1 << 24}, Bound{"-n", f.predict, 0, 1 << 24}, Bound{"-d", f.depth, 0, 1 << 24}, Bound{"-r", f.repeats, 1, 10000}}) {
+    if (b.value < b.lo || b.value > b.hi) return make_error(ErrorCode::kInvalidArgument, "{}: found {}, expected {} to {}", b.name, b.value, b.lo, b.hi);
+  }
+  if (!f.peak && f.model.empty() == f.shape.empty()) return make_error(ErrorCode::kInvalidArgument, "give either MODEL or --shape NAME (or --peak alone)");
+  if (f.prompt == 0 && f.predict == 0) return make_error(ErrorCode::kInvalidArgument, "-p 0 and -n 0 leave nothing to measure");
+  return {};
+}
+
+Result<int> bench(BenchFlags f) {
+  MINFER_TRY(check(f));
+  const RunnerOptions options = MINFER_TRY(f.engine.options());
+  auto backend = MINFER_TRY(make_backend(options.backend));
+  if (f.peak) {
+    const int threads = options.n_threads == 0 ? usable_cores() : options.n_threads;
+    auto pool = MINFER_TRY(ThreadPool::create(threads));
+    const auto peak = MINFER_TRY(cpu::measure_peak(*pool, isa_level(*backend)));
+    MINFER_TRY(store_peak(threads, backend->isa(), peak));
+    if (f.model.empty() && f.shape.empty()) return print_peak(f, peak, backend->isa(), threads);
+  }
+  std::unique_ptr<Model> model;
+  if (!f.shape.empty()) {
+    const auto type = dtype_from_name(f.type);
+    if (!type) return make_error(ErrorCode::kInvalidArgument, "--type: '{}' is no known type", f.type);
+    model = MINFER_TRY(Model::random(f.shape, *type, 1));
+  } else {
+    model = MINFER_TRY(Model::open(MINFER_TRY(resolve_model(f.model))));
+  }
+  const int need = f.depth + std::max(f.prompt, f.predict);
+  if (f.engine.ctx == 0) f.engine.ctx = std::max(need, 1);
+  if (f.engine.ctx < need) return make_error(ErrorCode::kInvalidArgument, "--ctx {}: the measurement needs {} positions", f.engine.ctx, need);
+  if (f.engine.ctx > model->hparams().n_ctx_train) {
+    return make_error(ErrorCode::kInvalidArgument, "-d, -p and -n need {} positions, the model allows {}", f.engine.ctx, model->hparams().n_ctx_train);
+  }
+  const int64_t t_load = now_ns();
+  Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
+  const double load_ms = static_cast<double>(now_ns() - t_load) * 1e-6;
+  Runner& runner = *loaded.runner;
+  const int threads = runner.pool().size();
+  const std::string isa = runner.backend().isa();
+  auto peak = cached_peak(threads, isa);
+  if (!peak) {
+    peak = MINFER_TRY(cpu::measure_peak(runner.pool(), isa_level(runner.backend())));
+    MINFER_TRY(store_peak(threads, isa, *peak));
+  }
+
+  Bench b(f, loaded, MINFER_TRY(Session::open(runner)));
+  MINFER_TRY(b.fill(f.depth));
+  std::vector<double> prefill, decode, bandwidth;
+  Progress bar("measuring", "runs");
+  for (int r = -1; r < f.repeats; ++r) {  // the first round warms caches and plans and does not count
+    if (f.prompt > 0) {
+      const double v = MINFER_TRY(b.prefill());
+      if (r >= 0) prefill.push_back(v);
+    }
+    if (f.predict > 0) {
+      const double before = MINFER_TRY(cpu::measure_read_gb_per_s(runner.pool(), isa_level(runner.backend())));
+      const double v = MINFER_TRY(b.decode());
+      const double after = MINFER_TRY(cpu::measure_read_gb_per_s(runner.pool(), isa_level(runner.backend())));
+      if (r >= 0) {
+        decode.push_back(v);
+        bandwidth.push_back(0.5 * (before + after));
+      }
+    }
+    bar.update(r + 2, f.repeats + 1);
+  }
+
+  const auto& kv = runner.kv_shape();
+  const double mean_depth = f.depth + 0.5 * f.predict;
+  const double bytes_per_token = static_cast<double>(runner.weights().bytes_read_per_token) +
+                                 mean_depth * static_cast<double>(kv_bytes_per_token(loaded.model->hparams(), kv.type_k, kv.type_v));
+  double prefill_flops = 0;
+  if (f.prompt > 0) {
+    const int chunk = std::min(f.prompt, runner.chunk());
+    prefill_flops = step_cost(*MINFER_TRY(runner.plan_for(chunk, 1, f.prompt > chunk ? 0 : 1, f.depth))).flops / chunk;
+  }
+  const int ops = static_cast<int>(MINFER_TRY(runner.plan_for(1, 1, 1, 0))->steps().size());
+  const Summary p = summarize(prefill), d = summarize(decode), bw = summarize(bandwidth);
+  const double decode_gb = d.median * bytes_per_token * 1e-9, prefill_gops = p.median * prefill_flops * 1e-9;
+  const bool quantized = dtype_info(loaded.model->weights().weights()[static_cast<size_t>(loaded.model->weight_ids().output)].plain.dtype).quantized;
+  const double arithmetic_peak = quantized ? peak->int8_gop_per_s : peak->f32_gflop_per_s;
+  std::vector<double> fractions;
+  for (size_t i = 0; i < decode.size(); ++i) fractions.push_back(decode[i] * bytes_per_token * 1e-9 / bandwidth[i]);
+  const Summary fraction = summarize(fractions);
+
+  if (f.engine.json) {
+    const auto spread = [](const Summary& s) { return nlohmann::ordered_json{{"median", s.median}, {"min", s.min}, {"max", s.max}, {"n", s.n}}; };
+    nlohmann::ordered_json j;
+    j["model"] = loaded.model->name();
+    j["type"] = f.shape.empty() ? "" : f.type;
+    j["parameters"] = loaded.model->parameters();
+    j["device"] = runner.backend().name();
+    j["isa"] = isa;
+    j["threads"] = threads;
+    j["n_prompt"] = f.prompt, j["n_predict"] = f.predict, j["depth"] = f.depth, j["repeats"] = f.repeats;
+    j["load_ms"] = load_ms;
+    j["prefill_tokens_per_second"] = p.median;
+    j["decode_tokens_per_second"] = d.median;
+    j["prefill"] = spread(p);
+    j["decode"] = spread(d);
+    j["ops_per_decode_token"] = ops;
+    j["bytes_per_token"] = bytes_per_token;
+    j["decode_gb_per_s"] = decode_gb;
+    j["prefill_gop_per_s"] = prefill_gops;
+    j["read_gb_per_s_beside"] = spread(bw);
+    j["fraction_of_bandwidth"] = fraction.median;
+    j["fraction_of_arithmetic_peak"] = arithmetic_peak > 0 ? prefill_gops / arithmetic_peak : 0;
+    j["peak"] = {{"read_gb_per_s", peak->read_gb_per_s}, {"f32_gflop_per_s", peak->f32_gflop_per_s}, {"int8_gop_per_s", peak->int8_gop_per_s}};
+    j["peak_rss_bytes"] = peak_rss_bytes();
+    std::printf("%s\n", j.dump().c_str());
+  } else {
+    std::printf("%s%s%s, %s/%s, %d threads, %d ops per decode token, loaded in %.0f ms\n", loaded.model->name().c_str(), f.shape.empty() ? "" : " ",
+                f.shape.empty() ? "" : f.type.c_str(), runner.backend().name(), isa.c_str(), threads, ops, load_ms);
+    if (f.prompt > 0) {
+      std::printf("prefill %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.0f GOP/s, %.1f %% of the %s peak\n", f.prompt, f.depth, p.median, p.min, p.max, p.n,
+                  prefill_gops, 100 * prefill_gops / arithmetic_peak, quantized ? "int8" : "f32");
+    }
+    if (f.predict > 0) {
+      std::printf("decode  %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.2f GB/s, %.1f %% of the %.1f GB/s read beside it\n", f.predict, f.depth, d.median,
+                  d.min, d.max, d.n, decode_gb, 100 * fraction.median, bw.median);
+    }
+  }
+  MINFER_TRY(loaded.finish());
+  return kOk;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Exit exit) {
+  auto f = std::make_shared<BenchFlags>();
+  CLI::App* sub = app.add_subcommand("bench", "prefill and decode speed, as fractions of the machine's limits");
+  sub->add_option("model", f->model, "a GGUF file or the name of a cached model");
+  std::string shapes;
+  for (const auto& n : Model::geometries()) shapes += (shapes.empty() ? "" : ", ") + n;
+  sub->add_option("--shape", f->shape, "a random-weight model of this geometry: " + shapes);
+  sub->add_option("--type", f->type, "weight type of --shape")->capture_default_str();
+  sub->add_option("-p,--prompt", f->prompt, "prompt tokens to prefill; 0 = none")->capture_default_str();
+  sub->add_option("-n,--predict", f->predict, "tokens to decode; 0 = none")->capture_default_str();
+  sub->add_option("-d,--depth", f->depth, "positions already in the cache")->capture_default_str();
+  sub->add_option("-r,--repeats", f->repeats, "measured rounds")->capture_default_str();
+  sub->add_flag("--peak", f->peak, "measure the machine's limits anew (alone: only that)");
+  f->engine.add_to(*sub);
+  sub->footer("Examples:\n  minfer bench smollm2\n  minfer bench --shape qwen3-0.6b --type q4_0 -p 512 -n 128 -r 3\n  minfer bench --peak --threads 2");
+  sub->callback([=] {
+    catch_interrupts();
+    auto r = bench(*f);
+    *exit = r.ok() ? *r : report(r.error());
+  });
+}
+
+}  // namespace minfer::cli

@@ -1,0 +1,68 @@
+// One small JSON file: {"<host> <isa> <threads>": {...}}.
+#include "peak.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "backend/backend.h"
+#include "base/error.h"
+#include "common.h"
+
+namespace minfer::cli {
+namespace {
+
+std::string key(int n_threads, std::string isa) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  if (isa.empty()) isa = available_isas().front();
+  return std::string(host) + " " + isa + " " + std::to_string(n_threads);
+}
+
+nlohmann::json read_all() {
+  std::ifstream f(peak_file());
+  auto j = nlohmann::json::parse(f, nullptr, false);
+  return j.is_object() ? j : nlohmann::json::object();  // a damaged cache file is measured anew
+}
+
+}  // namespace
+
+std::string peak_file() {
+  const char* home = std::getenv("HOME");
+  return std::string(home == nullptr ? "." : home) + "/.cache/minfer/peak.json";
+}
+
+std::optional<cpu::Peak> cached_peak(int n_threads, const std::string& isa) {
+  const auto all = read_all();
+  const auto it = all.find(key(n_threads, isa));
+  if (it == all.end() || !it->is_object()) return std::nullopt;
+  const auto number = [&](const char* name) {
+    const auto v = it->find(name);
+    return v != it->end() && v->is_number() ? v->get<double>() : 0.0;
+  };
+  const cpu::Peak p = {number("read_gb_per_s"), number("f32_gflop_per_s"), number("int8_gop_per_s")};
+  if (!(p.read_gb_per_s > 0) || !(p.f32_gflop_per_s > 0) || !(p.int8_gop_per_s > 0)) return std::nullopt;
+  return p;
+}
+
+Status store_peak(int n_threads, const std::string& isa, const cpu::Peak& p) {
+  auto all = read_all();
+  all[key(n_threads, isa)] = {{"read_gb_per_s", p.read_gb_per_s}, {"f32_gflop_per_s", p.f32_gflop_per_s}, {"int8_gop_per_s", p.int8_gop_per_s}};
+  std::error_code ec;
+  std::filesystem::create_directories(std::filesystem::path(peak_file()).parent_path(), ec);
+  const std::string temporary = peak_file() + "." + std::to_string(getpid());
+  {
+    std::ofstream f(temporary);
+    f << all.dump(2) << "\n";
+    if (!f.flush()) return make_error(ErrorCode::kIo, "'{}': cannot write: {}", temporary, std::strerror(errno));
+  }
+  std::filesystem::rename(temporary, peak_file(), ec);
+  if (ec) return make_error(ErrorCode::kIo, "'{}': cannot write: {}", peak_file(), ec.message());
+  return {};
+}
+
+}  // namespace minfer::cli
