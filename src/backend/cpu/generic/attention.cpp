@@ -1,0 +1,12 @@
+#include "vec-inl.h"
+
+#include "backend/cpu/inl/math-inl.h"
+#include "backend/cpu/inl/q8-inl.h"
+
+#include "backend/cpu/inl/attention-inl.h"
+
+namespace minfer::cpu {
+
+const AttnKernels kAttnGeneric = kAttn;
+
+}  // namespace minfer::cpu

@@ -1,0 +1,11 @@
+#include "vec-inl.h"
+
+#include "backend/cpu/inl/math-inl.h"
+
+#include "backend/cpu/inl/elementwise-inl.h"
+
+namespace minfer::cpu {
+
+const ElementwiseKernels kElementwiseGeneric = kElementwise;
+
+}  // namespace minfer::cpu

@@ -1,0 +1,9 @@
+#include "vec-inl.h"
+
+#include "backend/cpu/inl/row-inl.h"
+
+namespace minfer::cpu {
+
+const RowKernels kRowGeneric = kRow;
+
+}  // namespace minfer::cpu

@@ -1,0 +1,371 @@
+// Attention bodies for one tile of 256 positions. Included after a vec-inl.h, math-inl.h and q8-inl.h; everything is
+// internal to the including file.
+// A lane owns a position for K and a feature for V, so every sum runs in the order docs/numerics.md gives without
+// adding across lanes. Rows are taken up to kMaxRows at a time, so that a K or V vector is loaded once for them all.
+#pragma once
+
+#include "backend/cpu/kernels.h"
+
+namespace minfer::cpu {
+namespace {
+
+constexpr int kMaxRows = kAcc < 6 ? kAcc : 6;
+// Positions of V mixed before the next features: 64 rows of 64 f16 features are 8 KiB and stay in the L1 cache for all rows.
+constexpr int kMixPositions = 64;
+
+// The largest power of two <= 4 with rows * it <= budget; at least 1.
+constexpr int vectors_for(int rows, int budget) { return rows * 4 <= budget ? 4 : rows * 2 <= budget ? 2 : 1; }
+
+template <int N>
+struct Int {
+  static constexpr int value = N;
+};
+
+// Calls fn(Int<n>) for 1 <= n <= kMax <= 6.
+template <int kMax, typename Fn>
+inline void with_count(int n, Fn fn) {
+  if constexpr (kMax >= 6) { if (n == 6) return fn(Int<6>{}); }
+  if constexpr (kMax >= 5) { if (n == 5) return fn(Int<5>{}); }
+  if constexpr (kMax >= 4) { if (n == 4) return fn(Int<4>{}); }
+  if constexpr (kMax >= 3) { if (n == 3) return fn(Int<3>{}); }
+  if constexpr (kMax >= 2) { if (n == 2) return fn(Int<2>{}); }
+  return fn(Int<1>{});
+}
+
+// Even shares of at most kMax: 7 rows are 4 + 3.
+inline int rows_per_chunk(int n_rows, int max_rows) {
+  const int chunks = (n_rows + max_rows - 1) / max_rows;
+  return (n_rows + chunks - 1) / chunks;
+}
+
+template <KvType kType>
+constexpr int64_t kElementBytes = kType == KvType::kF32 ? 4 : kType == KvType::kQ8_0 ? 1 : 2;
+
+template <KvType kType>
+inline F load_kv(const std::byte* p) {
+  if constexpr (kType == KvType::kF32) return load(reinterpret_cast<const float*>(p));
+  if constexpr (kType == KvType::kF16) return load_f16(reinterpret_cast<const uint16_t*>(p));
+  if constexpr (kType == KvType::kBF16) return load_bf16(reinterpret_cast<const uint16_t*>(p));
+  if constexpr (kType == KvType::kQ8_0) return load_i8(reinterpret_cast<const int8_t*>(p));
+}
+template <KvType kType>
+inline F load_kv_n(const std::byte* p, int n) {  // q8_0 has no tails: head_dim is a multiple of 32
+  if constexpr (kType == KvType::kF32) return load_n(reinterpret_cast<const float*>(p), n);
+  if constexpr (kType == KvType::kF16) return load_f16_n(reinterpret_cast<const uint16_t*>(p), n);
+  if constexpr (kType == KvType::kBF16) return load_bf16_n(reinterpret_cast<const uint16_t*>(p), n);
+  return load_kv<kType>(p);
+}
+
+// --- scores -----------------------------------------------------------------------------------------------------
+
+template <KvType kType, int R, int P>
+inline void scores_float(const AttnTile& t, int row, int group) {
+  const float* q = t.q + row * t.q_stride;
+  const std::byte* k[P];
+  F acc[R][P];
+#pragma GCC unroll 8
+  for (int p = 0; p < P; ++p) k[p] = t.k[group + p];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) acc[r][p] = zero();
+  }
+  for (int64_t i = 0; i < t.head_dim; ++i) {
+    F kv[P];
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) kv[p] = load_kv<kType>(k[p] + i * 16 * kElementBytes<kType>);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const F qr = set1(q[r * t.q_stride + i]);
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) acc[r][p] = fma(qr, kv[p], acc[r][p]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) store(t.s + (row + r) * kTilePositions + (group + p) * 16, acc[r][p]);
+  }
+}
+
+template <int R, int P>
+inline void scores_q8(const AttnTile& t, int row, int group) {
+  const int64_t blocks = t.head_dim / 32;
+  F acc[R][P];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) acc[r][p] = zero();
+  }
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int8_t* q = t.q_codes + row * t.head_dim + b * 32;
+    const int64_t qb = row * blocks + b;
+    I dot[R][P];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const I start = dot_start(t.q_sum[qb + r * blocks]);
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) dot[r][p] = start;
+    }
+    for (int i = 0; i < 8; ++i) {
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) {
+        const KeyCodes k = load_keys(reinterpret_cast<const int8_t*>(t.k[group + p] + b * 544 + 32 + i * 64));
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) dot[r][p] = dot4(dot[r][p], k, q + r * t.head_dim + i * 4);
+      }
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      const F dk = load_f16(reinterpret_cast<const uint16_t*>(t.k[group + p] + b * 544));
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        acc[r][p] = fma(to_f32(dot[r][p]), mul(dk, set1(t.q_d[qb + r * blocks])), acc[r][p]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) store(t.s + (row + r) * kTilePositions + (group + p) * 16, acc[r][p]);
+  }
+}
+
+template <KvType kType>
+void scores(const AttnTile& t) {
+  // The int8 form keeps two accumulators per row and group.
+  constexpr int kBudget = kType == KvType::kQ8_0 ? (kAcc + 1) / 2 : kAcc;
+  constexpr int kRows = kMaxRows < kBudget ? kMaxRows : kBudget;
+  const int step = rows_per_chunk(t.n_rows, kRows);
+  for (int row = 0; row < t.n_rows; row += step) {
+    with_count<kRows>(t.n_rows - row < step ? t.n_rows - row : step, [&](auto rows) {
+      constexpr int R = decltype(rows)::value, P = vectors_for(R, kBudget);
+      auto block = [&](auto groups, int g) {
+        constexpr int N = decltype(groups)::value;
+        if constexpr (kType == KvType::kQ8_0) {
+          scores_q8<R, N>(t, row, g);
+        } else {
+          scores_float<kType, R, N>(t, row, g);
+        }
+      };
+      int g = t.group_begin;
+      for (; g + P <= t.group_end; g += P) block(Int<P>{}, g);
+      if constexpr (P > 1) {
+        for (; g < t.group_end; ++g) block(Int<1>{}, g);
+      }
+    });
+  }
+}
+
+// --- softmax ----------------------------------------------------------------------------------------------------
+
+void softmax(const AttnTile& t) {
+  const F scale = set1(t.scale), cap = set1(t.softcap), lowest = set1(-__builtin_inff());
+  auto lane = [](int i) { return i < 0 ? 0 : i > 16 ? 16 : i; };
+  for (int r = 0; r < t.n_rows; ++r) {
+    const int begin = t.begin[r], end = t.end[r];
+    if (begin >= end) continue;
+    float* s = t.s + r * kTilePositions;
+    F top = lowest;
+    bool nan = false;
+    for (int p = begin / 16 * 16; p < end; p += 16) {
+      F x = mul(load(s + p), scale);
+      if (t.softcap > 0.0f) x = softcap(x, cap);
+      store(s + p, x);
+      const M seen = lanes(lane(begin - p), lane(end - p));
+      nan = nan || any(both(seen, unordered(x)));
+      top = max(select(seen, x, lowest), top);
+    }
+    const float m = nan ? __builtin_nanf("") : max_lane(top);
+    const F mv = set1(m);
+    F sum = zero();
+    for (int p = begin / 16 * 16; p < end; p += 16) {
+      const M seen = lanes(lane(begin - p), lane(end - p));
+      const F w = select(seen, exp(sub(load(s + p), mv)), zero());
+      store(s + p, w);
+      sum = add(sum, w);
+    }
+    t.m[r] = m;
+    t.l[r] = tree_sum(sum);
+  }
+}
+
+// --- mix --------------------------------------------------------------------------------------------------------
+
+// Where the weights of a chunk of rows stand: w[r * stride + position of the tile].
+struct Weights {
+  const float* w;
+  int64_t stride;
+};
+
+// o[row + r][feature ...] over positions [begin, end), for N vectors of features (the last `tail` lanes when kTail).
+template <KvType kType, int R, int N, bool kTail>
+inline void mix_range(const AttnTile& t, Weights w, int row, int64_t feature, int begin, int end, int tail) {
+  const int64_t row_bytes = t.head_dim * kElementBytes<kType>;
+  const int64_t first = feature * kElementBytes<kType> + (kType == KvType::kQ8_0 ? t.head_dim : 0);  // 16 * head_dim/32 scales
+  float* o = t.o + row * t.o_stride + feature;
+  F acc[R][N];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) acc[r][n] = load(o + r * t.o_stride + n * 16);
+  }
+  for (int j = begin; j < end;) {
+    const int stop = (j / 16 + 1) * 16 < end ? (j / 16 + 1) * 16 : end;
+    const std::byte* v = t.v[j / 16] + first + j % 16 * row_bytes;
+    for (; j < stop; ++j, v += row_bytes) {
+      F x[N];
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) {
+        x[n] = kTail ? load_kv_n<kType>(v, tail) : load_kv<kType>(v + n * 16 * kElementBytes<kType>);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const F wr = set1(w.w[r * w.stride + j]);
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n) acc[r][n] = fma(wr, x[n], acc[r][n]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) store(o + r * t.o_stride + n * 16, acc[r][n]);
+  }
+}
+
+// The positions all R rows see together, and before and after them what each row sees alone: a row's sum never holds a
+// position it does not see, where V may be anything.
+template <KvType kType, int R, int N, bool kTail>
+inline void mix_rows(const AttnTile& t, Weights w, int row, int64_t feature, int p0, int p1, int tail) {
+  int begin[R], end[R], from = p0, to = p1;
+  for (int r = 0; r < R; ++r) {
+    begin[r] = t.begin[row + r] > p0 ? t.begin[row + r] : p0;
+    end[r] = t.end[row + r] < p1 ? t.end[row + r] : p1;
+    from = begin[r] > from ? begin[r] : from;
+    to = end[r] < to ? end[r] : to;
+  }
+  if constexpr (R > 1) {
+    const bool together = from < to;
+    for (int r = 0; r < R; ++r) {
+      mix_range<kType, 1, N, kTail>(t, {w.w + r * w.stride, 0}, row + r, feature, begin[r], together ? from : end[r], tail);
+    }
+    if (!together) return;
+    mix_range<kType, R, N, kTail>(t, w, row, feature, from, to, tail);
+    for (int r = 0; r < R; ++r) {
+      mix_range<kType, 1, N, kTail>(t, {w.w + r * w.stride, 0}, row + r, feature, to, end[r], tail);
+    }
+  } else {
+    mix_range<kType, 1, N, kTail>(t, w, row, feature, from, to, tail);
+  }
+}
+
+// Calls fn(Int<R>, row) for each chunk of rows.
+template <typename Fn>
+inline void each_chunk(int n_rows, int step, Fn fn) {
+  for (int row = 0; row < n_rows; row += step) {
+    with_count<kMaxRows>(n_rows - row < step ? n_rows - row : step, [&](auto rows) { fn(rows, row); });
+  }
+}
+
+template <KvType kType, int N, bool kTail>
+inline void mix_features(const AttnTile& t, int64_t feature, int step, int p0, int p1, int tail) {
+  each_chunk(t.n_rows, step, [&](auto rows, int row) {
+    constexpr int R = decltype(rows)::value;
+    if constexpr (R * N <= kAcc || N == 1) {
+      mix_rows<kType, R, N, kTail>(t, {t.s + row * kTilePositions, kTilePositions}, row, feature, p0, p1, tail);
+    }
+  });
+}
+
+template <KvType kType>
+void mix(const AttnTile& t) {
+  const int step = rows_per_chunk(t.n_rows, kMaxRows);
+  for (int r = 0; r < t.n_rows; ++r) std::memset(t.o + r * t.o_stride, 0, static_cast<size_t>(t.o_stride) * 4);
+  const int wide = vectors_for(step, kAcc);
+  for (int p0 = t.group_begin * 16; p0 < t.group_end * 16; p0 += kMixPositions) {
+    const int p1 = p0 + kMixPositions < t.group_end * 16 ? p0 + kMixPositions : t.group_end * 16;
+    int64_t f = 0;
+    while (f + 16 <= t.head_dim) {
+      if (wide == 4 && f + 64 <= t.head_dim) {
+        mix_features<kType, 4, false>(t, f, step, p0, p1, 0), f += 64;
+      } else if (wide >= 2 && f + 32 <= t.head_dim) {
+        mix_features<kType, 2, false>(t, f, step, p0, p1, 0), f += 32;
+      } else {
+        mix_features<kType, 1, false>(t, f, step, p0, p1, 0), f += 16;
+      }
+    }
+    if (f < t.head_dim) mix_features<kType, 1, true>(t, f, step, p0, p1, static_cast<int>(t.head_dim - f));
+  }
+}
+
+// q8_0: the weight of a position is first multiplied by the scale of the value's block of 32 features.
+void mix_q8(const AttnTile& t) {
+  constexpr int N = vectors_for(kMaxRows, kAcc) >= 2 ? 2 : 1;
+  const int step = rows_per_chunk(t.n_rows, kMaxRows);
+  const int64_t blocks = t.head_dim / 32;
+  for (int r = 0; r < t.n_rows; ++r) std::memset(t.o + r * t.o_stride, 0, static_cast<size_t>(t.o_stride) * 4);
+  for (int p0 = t.group_begin * 16; p0 < t.group_end * 16; p0 += kMixPositions) {
+    const int p1 = p0 + kMixPositions < t.group_end * 16 ? p0 + kMixPositions : t.group_end * 16;
+    for (int64_t b = 0; b < blocks; ++b) {
+      float scales[kMixPositions];
+      for (int p = p0; p < p1; p += 16) {
+        uint16_t h[16];
+        for (int j = 0; j < 16; ++j) std::memcpy(h + j, t.v[p / 16] + (j * blocks + b) * 2, 2);
+        store(scales + (p - p0), load_f16(h));
+      }
+      each_chunk(t.n_rows, step, [&](auto rows, int row) {
+        constexpr int R = decltype(rows)::value;
+        float w[R * kMixPositions];
+        for (int r = 0; r < R; ++r) {
+          const int begin = t.begin[row + r] > p0 ? t.begin[row + r] : p0;
+          const int end = t.end[row + r] < p1 ? t.end[row + r] : p1;
+          for (int p = begin / 16 * 16; p < end; p += 16) {
+            store(w + r * kMixPositions + (p - p0),
+                  mul(load(t.s + (row + r) * kTilePositions + p), load(scales + (p - p0))));
+          }
+        }
+        for (int n = 0; n < 2; n += N) {
+          mix_rows<KvType::kQ8_0, R, N, false>(t, {w - p0, kMixPositions}, row, b * 32 + n * 16, p0, p1, 0);
+        }
+      });
+    }
+  }
+}
+
+// --- across tiles -----------------------------------------------------------------------------------------------
+
+void merge(float m, float l, const float* o, float* big_m, float* big_l, float* big_o, int64_t head_dim) {
+  const float top = m > *big_m || m != m ? m : *big_m;  // NaN wins
+  const F a = exp(set1(*big_m - top)), b = exp(set1(m - top));
+  store_n(big_l, fma(set1(l), b, mul(set1(*big_l), a)), 1);
+  for (int64_t i = 0; i < head_dim; i += 16) {
+    const int n = head_dim - i < 16 ? static_cast<int>(head_dim - i) : 16;
+    store_n(big_o + i, fma(load_n(o + i, n), b, mul(load_n(big_o + i, n), a)), n);
+  }
+  *big_m = top;
+}
+
+void divide(const float* o, float l, float* y, int64_t head_dim) {
+  const F sum = set1(l);
+  for (int64_t i = 0; i < head_dim; i += 16) {
+    const int n = head_dim - i < 16 ? static_cast<int>(head_dim - i) : 16;
+    store_n(y + i, div(load_n(o + i, n), sum), n);
+  }
+}
+
+void quantize_q(const float* x, int8_t* codes, float* d, int32_t* sum, int64_t n) {
+  for (int64_t b = 0; b < n / 32; ++b) sum[b] = quantize_block(x + b * 32, codes + b * 32, d + b);
+}
+
+constexpr AttnKernels kAttn = {
+    {scores<KvType::kF32>, scores<KvType::kF16>, scores<KvType::kBF16>, scores<KvType::kQ8_0>},
+    softmax,
+    {mix<KvType::kF32>, mix<KvType::kF16>, mix<KvType::kBF16>, mix_q8},
+    merge,
+    divide,
+    quantize_q,
+};
+
+}  // namespace
+}  // namespace minfer::cpu
