@@ -63,6 +63,7 @@ struct Tokenizer::Impl {
       scratch.text = to_nfc(text);
       text = scratch.text;
     }
+    if (text.empty()) return {};
     pretokenize(*pretokenizer, text, scratch.ends, scratch.swap);
     uint32_t begin = 0;
     for (const uint32_t end : scratch.ends) {
@@ -84,23 +85,29 @@ struct Tokenizer::Impl {
     return spm.encode(escaped, scratch, out);
   }
 
-  // A stretch without special tokens, at the start of the text or after one of them.
-  Status encode_plain(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
-    if (text.empty()) return {};
-    if (vocab.kind == VocabKind::kByteBpe) return encode_bpe(text, scratch, out);
-    return encode_spm(text, vocab.add_space_prefix, scratch, out);
+  // A stretch without special tokens.
+  Status encode_plain(std::string_view text, bool prefix, Scratch& scratch, std::vector<TokenId>& out) const {
+    if (text.empty() && !prefix) return {};
+    return vocab.kind == VocabKind::kByteBpe ? encode_bpe(text, scratch, out) : encode_spm(text, prefix, scratch, out);
   }
 
   Status encode_all(std::string_view text, const std::vector<ByteRange>& markup, Scratch& scratch,
                     std::vector<TokenId>& out) const {
+    // The space prefix stands before the first text at the start and after a control token, as where SentencePiece
+    // normalises each stretch between control tokens; user-defined tokens are part of such a stretch.
+    bool prefix = vocab.add_space_prefix;
     size_t pos = 0;
     while (const auto match = specials.next(text, pos, markup)) {
-      MINFER_TRY(encode_plain(text.substr(pos, match->begin - pos), scratch, out));
+      const std::string_view plain = text.substr(pos, match->begin - pos);
+      const bool control = vocab.type(match->id) != TokenType::kUserDefined;
+      MINFER_TRY(encode_plain(plain, prefix && !(control && plain.empty()), scratch, out));
       out.push_back(match->id);
+      prefix = control && vocab.add_space_prefix;
       pos = match->end;
       if (!vocab.rstrip.empty() && vocab.rstrip[static_cast<size_t>(match->id)]) pos = skip_spaces(text, pos);
     }
-    return encode_plain(text.substr(pos), scratch, out);
+    const std::string_view plain = text.substr(pos);
+    return encode_plain(plain, prefix && !plain.empty(), scratch, out);
   }
 
   Result<std::vector<TokenId>> encode(std::string_view text, const std::vector<ByteRange>& markup, bool add_special) const {
