@@ -1,0 +1,127 @@
+#include "backend/cpu/matmul/tiling.h"
+
+#include <algorithm>
+
+namespace minfer::cpu {
+
+Tiling make_tiling(const int* widths, int64_t n) {
+  Tiling t;
+  t.n = n;
+  if (n <= 0) return t;
+  int widest = 0;
+  while (widths[widest + 1] != 0) ++widest;
+  t.full = widths[widest];
+  t.count = (n + t.full - 1) / t.full;
+  const int64_t rest = n - (t.count - 1) * t.full;
+  int i = 0;
+  while (widths[i] < rest) ++i;
+  t.last = widths[i];
+  return t;
+}
+
+namespace {
+
+int64_t round64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Tokens of all tiles, padding included.
+int64_t padded(const Tiling& t) { return t.count == 0 ? 0 : (t.count - 1) * t.full + t.last; }
+
+int64_t segments(int64_t k) { return (k + kSegment - 1) / kSegment; }
+
+}  // namespace
+
+int64_t q8_bytes(const MatmulKernels& kernels, int64_t n, int64_t k) {
+  return round64(padded(make_tiling(kernels.widths, n)) * (k / kActBlock) * kActBytes);
+}
+
+int64_t f32_bytes(const MatmulKernels& kernels, int64_t n, int64_t k) {
+  return round64(padded(make_tiling(kernels.float_widths, n)) * k * 4);
+}
+
+int64_t unpack_bytes(const MatmulKernels& kernels) {
+  int64_t most = 0;
+  for (const FormatKernels& f : kernels.formats) most = std::max<int64_t>(most, f.unpacked_bytes);
+  return round64(most * (kSegment / kActBlock));
+}
+
+const uint8_t* Activations::at(bool is_float, int64_t tile, int64_t k0) const {
+  if (is_float) return reinterpret_cast<const uint8_t*>(f32 + tile * f.full * k + k0 * f.width(tile));
+  return q8 + (tile * q.full * (k / kActBlock) + k0 / kActBlock * q.width(tile)) * kActBytes;
+}
+
+int64_t activation_pieces(const Activations& a) { return (a.q.count + a.f.count) * segments(a.k); }
+
+void fill_activations(const Activations& a, const Rows& rows, int64_t begin, int64_t end) {
+  const int64_t n_seg = segments(a.k);
+  for (int64_t i = begin; i < end; ++i) {
+    const bool is_float = i / n_seg >= a.q.count;
+    const Tiling& t = a.tiling(is_float);
+    const int64_t tile = is_float ? i / n_seg - a.q.count : i / n_seg;
+    const int64_t k0 = i % n_seg * kSegment, k = std::min(kSegment, a.k - k0);
+    const float* x[kMaxTile];
+    const int tokens = t.tokens(tile);
+    for (int j = 0; j < tokens; ++j) x[j] = rows.at(t.first(tile) + j) + k0;
+    uint8_t* dst = const_cast<uint8_t*>(a.at(is_float, tile, k0));
+    if (is_float) {
+      a.kernels->interleave(x, tokens, t.width(tile), k, reinterpret_cast<float*>(dst));
+    } else {
+      a.kernels->quantize(x, tokens, t.width(tile), k, dst);
+    }
+  }
+}
+
+void run_piece(const Activations& a, const Piece& p, uint8_t* unpacked) {
+  const FormatKernels& fk = a.kernels->formats[p.format];
+  const bool is_float = packed_is_float(p.format);
+  const Tiling& tiling = a.tiling(is_float);
+  const bool unpack = fk.unpack != nullptr && tiling.n >= fk.unpack_from;
+  const TileFn* fns = unpack ? fk.tile_unpacked : fk.tile;
+  const int step = unpack ? 1 : fk.groups;
+
+  float* y[kMaxTile];
+  const float* residual[kMaxTile];
+  Tile t;
+  t.w_stride = p.group_bytes;
+  t.y = y;
+
+  // One tile: a row group's segments follow each other in memory, so k is the inner loop. Many tiles: a segment of the
+  // activations stays in the cache for all row groups of the piece.
+  const bool k_inner = p.tile1 - p.tile0 == 1;
+  const auto one_segment = [&](int64_t g, int64_t k0) {
+    t.k = std::min(kSegment, a.k - k0);
+    t.first = k0 == 0;
+    const bool last = k0 + t.k == a.k;
+    t.groups = static_cast<int>(std::min<int64_t>(step, p.group1 - g));
+    const int64_t row = g * kRowGroup;
+    t.rows = static_cast<int>(std::min<int64_t>(p.m - row, t.groups * kRowGroup));
+    t.w = p.w + g * p.group_bytes + p.segment_bytes * (k0 / kSegment);
+    if (unpack) {
+      fk.unpack(t.w, t.k, unpacked);
+      t.w = unpacked;
+    }
+    t.bias = last && p.bias ? p.bias + row : nullptr;
+    t.residual = last && p.residual.data ? residual : nullptr;
+    for (int64_t i = p.tile0; i < p.tile1; ++i) {
+      t.width = tiling.width(i);
+      t.tokens = tiling.tokens(i);
+      t.x = a.at(is_float, i, k0);
+      for (int j = 0; j < t.tokens; ++j) {
+        const int64_t token = tiling.first(i) + j;
+        y[j] = p.y.at(token) + row;
+        if (t.residual) residual[j] = p.residual.at(token) + row;
+      }
+      fns[t.width](t);
+    }
+  };
+  if (k_inner) {
+    for (int64_t g = p.group0; g < p.group1; g += step) {
+      for (int64_t k0 = 0; k0 < a.k; k0 += kSegment) one_segment(g, k0);
+    }
+  } else {
+    for (int64_t k0 = 0; k0 < a.k; k0 += kSegment) {
+      for (int64_t g = p.group0; g < p.group1; g += step) one_segment(g, k0);
+    }
+  }
+}
+
+}  // namespace minfer::cpu
