@@ -6,6 +6,7 @@
 // Threads: a ChatTemplate is immutable; render may be called from many threads at once.
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -20,11 +21,14 @@
 
 namespace minfer::chat {
 
+// Longer template sources are refused; the longest real one has 40 KB.
+inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
+
 struct Limits {
-  // The largest real render seen (60 messages, 20 tools) takes about 50,000 steps; a step is some 100 ns.
+  // Long conversations with many tools take some 100,000 steps; a step is about 100 ns.
   uint64_t steps = 20'000'000;
   // Bytes of all strings and containers made while rendering, dead ones included; the output is one of them.
-  uint64_t bytes = uint64_t{1} << 30;
+  uint64_t bytes = uint64_t{512} << 20;
 };
 
 struct Segment {

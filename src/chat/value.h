@@ -18,11 +18,6 @@
 namespace minfer::chat {
 
 class Dict;
-struct ListObject;
-struct UndefinedObject;
-struct IteratorObject;
-struct NamespaceObject;
-struct CallableObject;
 
 // Containers nested deeper than this are refused: JSON, literals and values built in loops alike. It bounds every
 // recursion over a value (print, compare, destroy); real tool schemas stay below 30.
@@ -81,6 +76,9 @@ class Value {
 
   // Nesting: 0 for scalars, 1 + the deepest child for containers.
   int depth() const;
+  // What a walk over the whole value costs: one per node and per 256 bytes of text, shared parts counted each time they
+  // are met (saturating). Charged before anything is printed, compared or hashed.
+  uint64_t weight() const;
 
   // Inside the engine only.
   static Value from_object(Kind kind, std::shared_ptr<void> object);
@@ -112,12 +110,14 @@ class Dict {
   void set(Value key, Value value);  // a known key keeps its place and its first spelling
   void set(std::string key, Value value) { set(Value::string(std::move(key)), std::move(value)); }
   int depth() const { return depth_; }
+  uint64_t weight() const { return weight_; }
 
  private:
   int64_t position(const Value& key, size_t hash) const;
   std::vector<Entry> entries_;
   std::unordered_multimap<size_t, uint32_t> index_;  // hash -> entry, kept once there are more than a few entries
   int depth_ = 1;
+  uint64_t weight_ = 1;
 };
 
 // Python's ==: numbers across kinds, containers by content, undefined equals undefined.

@@ -1,0 +1,13 @@
+// The two tables of filters, searched together by find_filter.
+#pragma once
+
+#include <span>
+
+#include "chat/jinja/builtins.h"
+
+namespace minfer::chat::jinja {
+
+std::span<const Named<FilterFn>> text_filters();
+std::span<const Named<FilterFn>> sequence_filters();
+
+}  // namespace minfer::chat::jinja

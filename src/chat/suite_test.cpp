@@ -1,0 +1,135 @@
+// Real templates against renderings by Jinja2, where the folder of cases is present.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "chat/chat_template.h"
+#include "chat/json.h"
+
+namespace minfer::chat {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path cases_dir() {
+  const char* env = std::getenv("MINFER_CASES");
+  return env != nullptr ? fs::path(env) : fs::path(MINFER_SOURCE_DIR) / ".." / "shared" / "cases";
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+// The clock the renderings were made with: Thursday 2026-01-15 12:00:00.
+std::tm pinned_clock() {
+  std::tm t{};
+  t.tm_year = 126;
+  t.tm_mday = 15;
+  t.tm_hour = 12;
+  t.tm_wday = 4;
+  t.tm_yday = 14;
+  return t;
+}
+
+RenderOptions options_of(const Value& test_case) {
+  RenderOptions options;
+  options.now = pinned_clock();
+  options.tools = *test_case.find("tools");
+  for (const auto& [key, value] : test_case.find("kwargs")->as_dict().entries()) {
+    const std::string& name = key.as_string();
+    if (name == "bos_token") {
+      options.bos_token = value.as_string();
+    } else if (name == "eos_token") {
+      options.eos_token = value.as_string();
+    } else if (name == "add_generation_prompt") {
+      options.add_generation_prompt = value.as_bool();
+    } else {
+      options.kwargs.emplace_back(name, value);
+    }
+  }
+  return options;
+}
+
+class Suite : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = cases_dir() / "templates";
+    if (!fs::exists(dir_)) GTEST_SKIP() << dir_ << " is absent; set MINFER_CASES";
+  }
+  fs::path dir_;
+};
+
+TEST_F(Suite, EveryRenderingIsByteEqual) {
+  int passed = 0, total = 0;
+  for (const auto& entry : fs::directory_iterator(dir_ / "cases")) {
+    const auto cases = parse_json(read_file(entry.path()));
+    ASSERT_TRUE(cases.ok()) << entry.path() << ": " << cases.error().message;
+    for (const Value& test_case : cases->items()) {
+      ++total;
+      const std::string& id = test_case.find("id")->as_string();
+      const auto source = read_file(dir_ / "jinja" / test_case.find("template")->as_string());
+      const auto parsed = ChatTemplate::parse(source);
+      if (!parsed.ok()) {
+        ADD_FAILURE() << id << ": " << parsed.error().message;
+        continue;
+      }
+      const auto messages = messages_from_value(*test_case.find("messages"));
+      if (!messages.ok()) {
+        ADD_FAILURE() << id << ": " << messages.error().message;
+        continue;
+      }
+      const auto rendered = parsed->render(*messages, options_of(test_case));
+      if (const Value* error = test_case.find("expected_error")) {
+        const std::string& expected = error->find("message")->as_string();
+        EXPECT_FALSE(rendered.ok()) << id << ": expected the error: " << expected;
+        if (!rendered.ok()) {
+          EXPECT_EQ(rendered.error().message, expected) << id;
+        }
+        passed += !rendered.ok() && rendered.error().message == expected ? 1 : 0;
+        continue;
+      }
+      if (!rendered.ok()) {
+        ADD_FAILURE() << id << ": " << rendered.error().message;
+        continue;
+      }
+      const bool equal = rendered->text() == test_case.find("expected")->as_string();
+      EXPECT_EQ(rendered->text(), test_case.find("expected")->as_string()) << id;
+      passed += equal ? 1 : 0;
+    }
+  }
+  std::printf("[ templates] %d of %d renderings equal Jinja2's\n", passed, total);
+  EXPECT_EQ(passed, total);
+}
+
+// Where Python itself fails, an error or a rendering will do; the message should be Python's when it is an error.
+TEST_F(Suite, PythonTypeErrorsDoNotCrash) {
+  const auto cases = parse_json(read_file(dir_ / "python_type_errors.json"));
+  ASSERT_TRUE(cases.ok()) << cases.error().message;
+  int same = 0, present = 0;
+  for (const Value& test_case : cases->items()) {
+    const fs::path path = dir_ / "jinja" / test_case.find("template")->as_string();
+    if (!fs::exists(path)) continue;
+    ++present;
+    const auto parsed = ChatTemplate::parse(read_file(path));
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    const auto rendered = parsed->render(*test_case.find("messages"), options_of(test_case));
+    const std::string& expected = test_case.find("expected_error")->find("message")->as_string();
+    if (!rendered.ok() && rendered.error().message.ends_with(expected)) {
+      ++same;
+    } else {
+      std::printf("[ templates] %s: %s, Python says: %s\n", test_case.find("id")->as_string().c_str(),
+                  rendered.ok() ? "renders" : rendered.error().message.c_str(), expected.c_str());
+    }
+  }
+  std::printf("[ templates] %d of %d errors worded as Python's\n", same, present);
+}
+
+}  // namespace
+}  // namespace minfer::chat
