@@ -21,7 +21,8 @@ namespace {
 // cache once per 24 rows, 256 * 24 * 4 bytes of scores stay in L1/L2.
 constexpr int64_t kBlockRows = 24;
 constexpr int64_t kItemsPerWorker = 4;             // fewer whole items than this and tiles are split
-constexpr int64_t kPartialBytes = 4 * 1024 * 1024;  // scratch for the tiles' results, all workers together
+// Scratch for the tiles' results, all workers together: 16 items per worker keep the ends of a wave short.
+constexpr int64_t kPartialItems = 16, kPartialBytesLeast = 512 * 1024, kPartialBytesMost = 4 * 1024 * 1024;
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -43,7 +44,8 @@ struct Sizes {
     partial_bytes = state_bytes = round_up(state * 4, 64);
     split_blocks = std::min(n, (kItemsPerWorker * n_threads + n_head_kv - 1) / n_head_kv);
     const int64_t pairs = std::max<int64_t>(1, split_blocks * n_head_kv);
-    wave_tiles = std::clamp<int64_t>(kPartialBytes / (pairs * partial_bytes), 1, std::max<int64_t>(1, attrs.n_kv / kTilePositions));
+    const int64_t budget = std::clamp(kPartialItems * n_threads * partial_bytes, kPartialBytesLeast, kPartialBytesMost);
+    wave_tiles = std::clamp<int64_t>(budget / (pairs * partial_bytes), 1, std::max<int64_t>(1, attrs.n_kv / kTilePositions));
   }
 
   int64_t scratch_bytes(int n_threads) const {
