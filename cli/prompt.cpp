@@ -5,8 +5,9 @@
 
 namespace minfer::cli {
 
-Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer, const std::string& model_name,
-                                   const std::vector<chat::Message>& messages, const ChatOptions& options) {
+Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer,
+                                   const std::string& model_name, const std::vector<chat::Message>& messages,
+                                   const PromptOptions& options) {
   const std::string& source = options.template_source.empty() ? template_source : options.template_source;
   if (source.empty()) return chat::missing_template(model_name);
   const auto parsed = MINFER_TRY(chat::ChatTemplate::parse(source));
@@ -31,11 +32,14 @@ Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const chat:
   return ids;
 }
 
-Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat::Message>& messages, const ChatOptions& options) {
+Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat::Message>& messages,
+                                      const PromptOptions& options) {
   if (model.tokenizer() == nullptr) {
-    return make_error(ErrorCode::kUnsupported, "model '{}': it has no vocabulary, expected one to tokenize a conversation", model.name());
+    return make_error(ErrorCode::kUnsupported,
+                      "model '{}': it has no vocabulary, expected one to tokenize a conversation", model.name());
   }
-  return encode_chat(*model.tokenizer(), MINFER_TRY(render_chat(model.chat_template(), model.tokenizer(), model.name(), messages, options)));
+  return encode_chat(*model.tokenizer(), MINFER_TRY(render_chat(model.chat_template(), model.tokenizer(), model.name(),
+                                                                messages, options)));
 }
 
 }  // namespace minfer::cli

@@ -14,7 +14,7 @@
 
 namespace minfer::cli {
 
-struct ChatOptions {
+struct PromptOptions {
   std::string template_source;  // Jinja text; empty: the model's own
   bool add_generation_prompt = true;
   chat::Value tools;                                        // list of definitions or none
@@ -22,11 +22,14 @@ struct ChatOptions {
 };
 
 // `tokenizer` gives the template its bos_token and eos_token; null: both are empty.
-Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer, const std::string& model_name,
-                                   const std::vector<chat::Message>& messages, const ChatOptions& options);
+Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer,
+                                   const std::string& model_name, const std::vector<chat::Message>& messages,
+                                   const PromptOptions& options);
 Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const chat::Rendered& rendered);
 
-// Both in a row: the prompt, with exactly one bos where the vocabulary or the template asks for one, and no eos after it.
-Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat::Message>& messages, const ChatOptions& options = {});
+// Both in a row: the prompt, with exactly one bos where the vocabulary or the template asks for one, and no eos after
+// it.
+Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat::Message>& messages,
+                                      const PromptOptions& options = {});
 
 }  // namespace minfer::cli

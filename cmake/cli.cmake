@@ -1,7 +1,18 @@
-# The minfer binary: cli/*.cpp, one thin file per command.
+# The minfer binary: cli/*.cpp, one thin file per command. The chat prompt is edited with readline where that is
+# installed (line_reader_readline.cpp), and read plainly where not (line_reader_plain.cpp).
 find_package(CLI11 REQUIRED)
+pkg_check_modules(READLINE IMPORTED_TARGET readline)
 file(GLOB cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cli/*.cpp)
 if(cli_sources)
+  if(READLINE_FOUND)
+    list(FILTER cli_sources EXCLUDE REGEX "/line_reader_plain\\.cpp$")
+  else()
+    list(FILTER cli_sources EXCLUDE REGEX "/line_reader_readline\\.cpp$")
+  endif()
   add_executable(minfer ${cli_sources})
+  target_compile_definitions(minfer PRIVATE MINFER_VERSION="${PROJECT_VERSION}")
   target_link_libraries(minfer PRIVATE minfer_server minfer_engine nlohmann_json::nlohmann_json CLI11::CLI11)
+  if(READLINE_FOUND)
+    target_link_libraries(minfer PRIVATE PkgConfig::READLINE)
+  endif()
 endif()

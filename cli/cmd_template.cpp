@@ -1,0 +1,95 @@
+// minfer template MODEL --messages FILE: the prompt a conversation is turned into; the vocabulary alone is read.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/error.h"
+#include "chat/json.h"
+#include "common.h"
+#include "open_vocab.h"
+#include "prompt.h"
+
+namespace minfer::cli {
+namespace {
+
+constexpr size_t kMaxFileBytes = size_t{64} << 20;  // far beyond any context
+
+struct TemplateFlags {
+  std::string model, messages, tools, template_file;
+  std::vector<std::string> kwargs;
+  bool no_generation_prompt = false, ids = false;
+};
+
+Result<std::string> read(const std::string& path) {
+  return path == "-" ? read_stdin(kMaxFileBytes) : read_file(path, kMaxFileBytes);
+}
+
+Result<int> run(const TemplateFlags& f) {
+  if (f.messages == "-" && f.tools == "-") {
+    return make_error(ErrorCode::kInvalidArgument, "--messages and --tools cannot both be standard input");
+  }
+  PromptOptions options;
+  options.add_generation_prompt = !f.no_generation_prompt;
+  for (const auto& item : f.kwargs) {
+    const size_t eq = item.find('=');
+    if (eq == std::string::npos || eq == 0) {
+      return make_error(ErrorCode::kInvalidArgument, "--kwarg: found '{}', expected NAME=JSON", item);
+    }
+    const std::string name = item.substr(0, eq);
+    options.kwargs.emplace_back(name, MINFER_TRY_CTX(chat::parse_json(std::string_view(item).substr(eq + 1)),
+                                                     "--kwarg " + name + " (a string needs quotes: '\"text\"')"));
+  }
+  const VocabFile v = MINFER_TRY(open_vocab(f.model));
+  const std::string source =
+      MINFER_TRY(v.file.metadata().get_or<std::string>("tokenizer.chat_template", std::string()));
+  if (!f.template_file.empty()) {
+    options.template_source = MINFER_TRY(read_file(f.template_file, kMaxFileBytes));
+    if (options.template_source.empty()) {
+      return make_error(ErrorCode::kInvalidArgument, "--template '{}': the file is empty", f.template_file);
+    }
+  }
+  const auto messages =
+      MINFER_TRY_CTX(chat::messages_from_json(MINFER_TRY(read(f.messages))), "--messages '" + f.messages + "'");
+  if (!f.tools.empty()) {
+    options.tools = MINFER_TRY_CTX(chat::tools_from_json(MINFER_TRY(read(f.tools))), "--tools '" + f.tools + "'");
+  }
+  const auto rendered = MINFER_TRY(render_chat(source, &v.tokenizer, v.file.path(), messages, options));
+  std::string out;
+  if (f.ids) {
+    for (const int32_t id : MINFER_TRY(encode_chat(v.tokenizer, rendered))) {
+      out += (out.empty() ? "" : " ") + std::to_string(id);
+    }
+    out += '\n';
+  } else {
+    out = rendered.text();
+  }
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  return kOk;
+}
+
+}  // namespace
+
+void add_template(CLI::App& app, Exit exit) {
+  auto f = std::make_shared<TemplateFlags>();
+  CLI::App* sub = app.add_subcommand("template", "the prompt that a conversation is turned into");
+  sub->add_option("model", f->model, "a GGUF file (a vocabulary alone will do) or the name of a cached model")
+      ->required();
+  sub->add_option("--messages", f->messages,
+                  "a JSON list of messages, or an object with \"messages\"; '-' reads standard input")
+      ->required();
+  sub->add_option("--tools", f->tools, "a JSON list of tool definitions, or an object with \"tools\"");
+  sub->add_option("--template", f->template_file, "a Jinja chat template to use instead of the model's");
+  sub->add_option("--kwarg", f->kwargs, "NAME=JSON: a further variable of the template; may be repeated")
+      ->allow_extra_args(false);
+  sub->add_flag("--no-generation-prompt", f->no_generation_prompt, "do not open the assistant's turn at the end");
+  sub->add_flag("--ids", f->ids, "print the token ids instead of the text");
+  sub->footer(
+      "Examples:\n  minfer template smollm2 --messages chat.json\n"
+      "  echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' | minfer template smollm2 --messages - --kwarg "
+      "enable_thinking=false");
+  sub->callback([=] {
+    auto r = run(*f);
+    *exit = r.ok() ? *r : report(r.error());
+  });
+}
+
+}  // namespace minfer::cli

@@ -1,0 +1,162 @@
+// minfer tokenize MODEL [TEXT|-] and minfer detokenize MODEL [ID...|-]: text to token ids and back; the vocabulary
+// alone is read.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "common.h"
+#include "open_vocab.h"
+#include "tokenizer/stream_decode.h"
+
+namespace minfer::cli {
+namespace {
+
+constexpr size_t kMaxInputBytes = size_t{256} << 20;  // bounds what is read from stdin; far beyond any prompt
+
+struct TokenizeFlags {
+  std::string model, text, special = "off";
+  bool has_text = false, no_bos = false, json = false;
+};
+
+struct DetokenizeFlags {
+  std::string model, special = "off";
+  std::vector<std::string> ids;
+  bool json = false;
+};
+
+const char* type_text(TokenType type) {
+  switch (type) {
+    case TokenType::kNormal: return "normal";
+    case TokenType::kUnknown: return "unknown";
+    case TokenType::kControl: return "control";
+    case TokenType::kUserDefined: return "user_defined";
+    case TokenType::kUnused: return "unused";
+    case TokenType::kByte: return "byte";
+  }
+  return "normal";
+}
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return out;
+}
+
+void print_json(const nlohmann::ordered_json& j) {
+  std::printf("%s\n", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+Result<int> tokenize(const TokenizeFlags& f) {
+  const VocabFile v = MINFER_TRY(open_vocab(f.model));
+  std::string text = f.text;
+  if (!f.has_text || f.text == "-") text = MINFER_TRY(read_stdin(kMaxInputBytes));
+  const auto ids = MINFER_TRY(v.tokenizer.encode(text, {.add_special = !f.no_bos, .parse_special = f.special == "on"}));
+  if (!f.json) {
+    std::string line;
+    for (const int32_t id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
+    std::printf("%s\n", line.c_str());
+    return kOk;
+  }
+  nlohmann::ordered_json j;
+  j["n_tokens"] = ids.size();
+  j["ids"] = ids;
+  auto& tokens = j["tokens"] = nlohmann::ordered_json::array();
+  for (const int32_t id : ids) {
+    const std::string_view piece = v.tokenizer.piece(id);
+    const std::string shown = utf8_replace(piece);
+    nlohmann::ordered_json t = {
+        {"id", id}, {"piece", shown}, {"text", v.tokenizer.text(id)}, {"type", type_text(v.tokenizer.type(id))}};
+    if (shown != piece) t["bytes"] = hex(piece);  // part of a character: the bytes say which
+    tokens.push_back(std::move(t));
+  }
+  print_json(j);
+  return kOk;
+}
+
+// Ids separated by white space or commas.
+Status parse_ids(std::string_view text, const Tokenizer& tokenizer, std::vector<int32_t>& ids) {
+  constexpr std::string_view kSeparators = " \t\r\n,";
+  for (size_t at = text.find_first_not_of(kSeparators); at < text.size();
+       at = text.find_first_not_of(kSeparators, at)) {
+    const size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    int32_t id = 0;
+    const auto r = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (r.ec != std::errc{} || r.ptr != word.data() + word.size() || !tokenizer.valid(id)) {
+      return make_error(ErrorCode::kInvalidArgument, "token id {}: found {}, expected 0 to {}", ids.size() + 1,
+                        gguf::printable(word, 40), tokenizer.n_vocab() - 1);
+    }
+    ids.push_back(id);
+    at = end;
+  }
+  return {};
+}
+
+Result<int> detokenize(const DetokenizeFlags& f) {
+  const VocabFile v = MINFER_TRY(open_vocab(f.model));
+  std::vector<int32_t> ids;
+  if (f.ids.empty() || (f.ids.size() == 1 && f.ids[0] == "-")) {
+    MINFER_TRY(parse_ids(MINFER_TRY(read_stdin(kMaxInputBytes)), v.tokenizer, ids));
+  } else {
+    for (const auto& word : f.ids) MINFER_TRY(parse_ids(word, v.tokenizer, ids));
+  }
+  const std::string text = MINFER_TRY(v.tokenizer.decode(ids, {.show_control = f.special == "on"}));
+  if (f.json) {
+    const std::string shown = utf8_replace(text);
+    nlohmann::ordered_json j = {{"text", shown}};
+    if (shown != text) j["bytes"] = hex(text);
+    print_json(j);
+    return kOk;
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  // The bytes as they are, so that a pipe gets back what was tokenized; a terminal gets its line end.
+  if (isatty(STDOUT_FILENO) != 0) std::fputc('\n', stdout);
+  return kOk;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Exit exit) {
+  {
+    auto f = std::make_shared<TokenizeFlags>();
+    CLI::App* sub = app.add_subcommand("tokenize", "text to token ids");
+    sub->add_option("model", f->model, "a GGUF file (a vocabulary alone will do) or the name of a cached model")
+        ->required();
+    auto* text = sub->add_option("text", f->text, "the text, any bytes; '-' or nothing reads standard input");
+    sub->add_option("--special", f->special, "on: text that spells a control token becomes that token")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
+    sub->add_flag("--no-bos", f->no_bos, "leave out the bos and eos that the vocabulary asks for");
+    sub->add_flag("--json", f->json, "one JSON object: ids, and for each token its piece, spelling and type");
+    sub->footer(
+        "Examples:\n  minfer tokenize smollm2 \"Hello world\"\n  minfer tokenize smollm2 --json --special on "
+        "\"<|im_start|>user\"\n  minfer tokenize model.gguf < file.txt");
+    sub->callback([=] {
+      f->has_text = text->count() > 0;
+      auto r = tokenize(*f);
+      *exit = r.ok() ? *r : report(r.error());
+    });
+  }
+  auto f = std::make_shared<DetokenizeFlags>();
+  CLI::App* sub = app.add_subcommand("detokenize", "token ids to text");
+  sub->add_option("model", f->model, "a GGUF file (a vocabulary alone will do) or the name of a cached model")
+      ->required();
+  sub->add_option("ids", f->ids, "token ids, separated by spaces or commas; '-' or nothing reads standard input");
+  sub->add_option("--special", f->special, "on: control tokens appear as their text")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  sub->add_flag("--json", f->json, "one JSON object");
+  sub->footer(
+      "Examples:\n  minfer detokenize smollm2 19556 905\n  minfer tokenize smollm2 \"Hello\" | minfer detokenize "
+      "smollm2");
+  sub->callback([=] {
+    auto r = detokenize(*f);
+    *exit = r.ok() ? *r : report(r.error());
+  });
+}
+
+}  // namespace minfer::cli
