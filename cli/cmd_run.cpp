@@ -34,7 +34,7 @@ Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, c
     if (!f.system.empty()) return make_error(ErrorCode::kInvalidArgument, "--system needs a chat template; --no-template leaves it out");
     return model.tokenizer()->encode(text, {.add_special = true, .parse_special = f.special});
   }
-  ChatOptions options;
+  PromptOptions options;
   if (!f.template_file.empty()) options.template_source = MINFER_TRY(read_file(f.template_file, kMaxPromptBytes));
   std::vector<chat::Message> messages;
   if (!f.system.empty()) messages.push_back(chat::Message::make("system", f.system));
