@@ -22,28 +22,26 @@ Value capitalize(Interp& in, const Value& v, const Args& a) {
   return Params("capitalize", a, {}), capitalized(in, soft_str(in, v));
 }
 
-// Words start after '-', white space, brackets and '<'.
+// Words start after '-', white space, brackets and '<'; each is one capital and the rest in lower case.
 Value title(Interp& in, const Value& v, const Args& a) {
   Params("title", a, {});
   const Value s = soft_str(in, v);
   const Text& text = s.as_text();
-  in.step(text.size());
+  in.step(s.weight());
+  const auto separator = [](uint32_t c) {
+    return c == '-' || is_space(c) || c == '(' || c == '{' || c == '[' || c == '<';
+  };
   Text out;
-  bool start = true;
   for (size_t at = 0; at < text.size();) {
-    const Char c = decode(text.view(), at);
-    const bool separator = c.code == '-' || is_space(c.code) || c.code == '(' || c.code == '{' || c.code == '[' || c.code == '<';
-    std::string mapped;
-    if (separator) {
-      mapped = text.view().substr(at, c.bytes);
-    } else if (start) {
-      append_upper(mapped, c.code);
-    } else {
-      append_lower(mapped, c.code);
-    }
-    out.append(mapped, text.is_markup(at));
-    start = separator;
-    at += c.bytes;
+    const Char first = decode(text.view(), at);
+    std::string capital;
+    append_upper(capital, first.code);
+    out.append(capital, text.is_markup(at));
+    at += first.bytes;
+    if (separator(first.code)) continue;
+    const size_t begin = at;
+    while (at < text.size() && !separator(decode(text.view(), at).code)) at += decode(text.view(), at).bytes;
+    if (at > begin) out.append(lower_text(in, in.text(text.slice(begin, at - begin))).as_text());
   }
   return in.text(std::move(out));
 }

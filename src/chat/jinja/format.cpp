@@ -358,7 +358,7 @@ class BraceFormatter {
         index = first.size() > 9 ? SIZE_MAX : static_cast<size_t>(std::stoul(std::string(first)));
       }
       if (index >= args_.positional.size()) {
-        raise_error("Replacement index {} out of range for positional args tuple", index);
+        raise_error("tuple index out of range");
       }
       v = args_.positional[index];
     } else {

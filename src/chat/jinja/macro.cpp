@@ -74,7 +74,7 @@ std::optional<Value> Macro::attribute(Interp& in, std::string_view name) {
   if (name == "arguments") {
     std::vector<Value> names;
     for (const std::string& p : def_.params) names.push_back(in.str(p));
-    return in.list(std::move(names));
+    return in.tuple(std::move(names));
   }
   if (name == "catch_kwargs") return Value::boolean(def_.uses_kwargs);
   if (name == "catch_varargs") return Value::boolean(def_.uses_varargs);

@@ -33,7 +33,8 @@ std::string float_repr(double d) {
     if (digits.size() > 1) out += "." + digits.substr(1);
     out += exponent < 0 ? "e-" : "e+";
     const std::string n = std::to_string(std::abs(exponent));
-    return out + (n.size() < 2 ? "0" + n : n);
+    if (n.size() < 2) out += '0';
+    return out + n;
   }
   if (exponent < 0) return out + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
   const size_t whole = static_cast<size_t>(exponent) + 1;

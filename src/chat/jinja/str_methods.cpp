@@ -23,7 +23,7 @@ size_t find_from(std::string_view hay, std::string_view needle, size_t from) {
   return p == nullptr ? kNone : static_cast<size_t>(static_cast<const char*>(p) - hay.data());
 }
 
-// Calls f(code, bytes, markup, append) for each character of s.
+// Maps each character by f(out, code).
 template <typename F>
 Value map_chars(Interp& in, const Value& s, F&& f) {
   in.step(s.weight());
@@ -40,6 +40,23 @@ Value map_chars(Interp& in, const Value& s, F&& f) {
     in.charge(mapped.size());
     out.append(mapped, markup);
   });
+  return in.text(std::move(out), is_safe(s));
+}
+
+// The same for mappings that look around: f(out, offset, code).
+template <typename F>
+Value map_in_context(Interp& in, const Value& s, F&& f) {
+  const Text& text = s.as_text();
+  in.step(text.size());
+  Text out;
+  for (size_t at = 0; at < text.size();) {
+    const Char c = decode(text.view(), at);
+    std::string mapped;
+    f(mapped, at, c.code);
+    in.charge(mapped.size());
+    out.append(mapped, text.is_markup(at));
+    at += c.bytes;
+  }
   return in.text(std::move(out), is_safe(s));
 }
 
@@ -63,6 +80,15 @@ bool final_sigma(std::string_view s, size_t at) {
     return !is_cased(c.code);
   }
   return true;
+}
+
+// Lower case of the character at `at`, with its context.
+void append_lower_at(std::string& out, std::string_view s, size_t at, uint32_t code) {
+  if (code == 0x3A3) {
+    out += final_sigma(s, at) ? "\xcf\x82" : "\xcf\x83";
+  } else {
+    append_lower(out, code);
+  }
 }
 
 bool in_set(std::string_view chars, std::string_view s, size_t at, size_t n) {
@@ -142,22 +168,9 @@ Value lower_text(Interp& in, const Value& s) {
   if (s.as_string().find("\xce\xa3") == kNone) {  // no sigma
     return map_chars(in, s, [](std::string& out, uint32_t code) { append_lower(out, code); });
   }
-  const std::string& text = s.as_string();
-  in.step(text.size());
-  Text out;
-  for (size_t at = 0; at < text.size();) {
-    const Char c = decode(text, at);
-    std::string mapped;
-    if (c.code == 0x3A3) {
-      mapped = final_sigma(text, at) ? "\xcf\x82" : "\xcf\x83";
-    } else {
-      append_lower(mapped, c.code);
-    }
-    in.charge(mapped.size());
-    out.append(mapped, s.as_text().is_markup(at));
-    at += c.bytes;
-  }
-  return in.text(std::move(out), is_safe(s));
+  return map_in_context(in, s, [&](std::string& out, size_t at, uint32_t code) {
+    append_lower_at(out, s.as_string(), at, code);
+  });
 }
 
 Value capitalized(Interp& in, const Value& s) {
@@ -256,9 +269,9 @@ Value capitalize(Interp& in, const Value& s, const Args& a) { return Params("cap
 
 Value swapcase(Interp& in, const Value& s, const Args& a) {
   Params("swapcase", a, {});
-  return map_chars(in, s, [](std::string& out, uint32_t code) {
+  return map_in_context(in, s, [&](std::string& out, size_t at, uint32_t code) {
     if (is_upper(code)) {
-      append_lower(out, code);
+      append_lower_at(out, s.as_string(), at, code);
     } else {
       append_upper(out, code);
     }
@@ -268,9 +281,9 @@ Value swapcase(Interp& in, const Value& s, const Args& a) {
 Value title(Interp& in, const Value& s, const Args& a) {
   Params("title", a, {});
   bool in_word = false;
-  return map_chars(in, s, [&](std::string& out, uint32_t code) {
+  return map_in_context(in, s, [&](std::string& out, size_t at, uint32_t code) {
     if (in_word) {
-      append_lower(out, code);
+      append_lower_at(out, s.as_string(), at, code);
     } else {
       append_title(out, code);
     }
@@ -325,10 +338,8 @@ Value split_any(Interp& in, const Value& s, const Args& a, bool from_right) {
       for (size_t at = 0;;) {
         while (at < t.size() && space_at(at)) at += decode(t, at).bytes;
         if (at == t.size()) break;
-        if (left == 0) {
-          size_t end = t.size();
-          while (end > at && is_space(decode_before(t, end).code)) end -= decode_before(t, end).bytes;
-          add(at, end);
+        if (left == 0) {  // the rest as it is, its trailing white space too
+          add(at, t.size());
           break;
         }
         --left;
@@ -341,9 +352,7 @@ Value split_any(Interp& in, const Value& s, const Args& a, bool from_right) {
         while (at > 0 && is_space(decode_before(t, at).code)) at -= decode_before(t, at).bytes;
         if (at == 0) break;
         if (left == 0) {
-          size_t begin = 0;
-          while (begin < at && space_at(begin)) begin += decode(t, begin).bytes;
-          add(begin, at);
+          add(0, at);
           break;
         }
         --left;
