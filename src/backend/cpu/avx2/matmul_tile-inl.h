@@ -121,11 +121,16 @@ MINFER_INLINE void tile_halves(const Tile& a, int h0) {
               if constexpr (F::kChunk == 0) v = _mm256_sign_epi8(v, q);
               const __m256i p = _mm256_maddubs_epi16(q_abs, v);
               part[t] = g == c ? p : _mm256_add_epi16(part[t], p);
+              // In this order: g++ would turn the sums into trees and spill their leaves.
+              asm("" : "+x"(part[t]));
             }
           }
           const __m256i factor = !kHalf ? ones : c < 4 ? s.sc0 : s.sc1;
 #pragma GCC unroll 8
-          for (int t = 0; t < T; ++t) sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(part[t], factor));
+          for (int t = 0; t < T; ++t) {
+            sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(part[t], factor));
+            asm("" : "+x"(sum[t]));
+          }
         }
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {

@@ -97,6 +97,11 @@ void tile(const Tile& a) {
     for (int j = 0; j < F::kBlocks; ++j, x += kActBytes * T) {
       Block blk;
       F::block(w, unit, j, blk);
+      if constexpr (T > 1) {
+        // Keeps the codes in registers: g++ would load (or compute) them again for every token.
+#pragma GCC unroll 8
+        for (int g = 0; g < 8; ++g) asm("" : "+v"(blk.q[g]));
+      }
 #pragma GCC unroll 16
       for (int t = 0; t < T; ++t) {
         const uint8_t* q = x + t * kActBlock;
