@@ -2,6 +2,7 @@
 // Source: docs/numerics.md, "Activations for quantized weights".
 #include "backend/cpu/avx2/matmul_tables-inl.h"
 #include "backend/cpu/avx2/matmul_tile-inl.h"
+#include "backend/cpu/matmul/interleave-inl.h"
 
 namespace minfer::cpu::avx2 {
 namespace {
@@ -77,10 +78,7 @@ void quantize_act(const float* const* x, int tokens, int width, int64_t k, uint8
 }
 
 void interleave_act(const float* const* x, int tokens, int width, int64_t k, float* dst) {
-  for (int64_t i = 0; i < k; ++i, dst += width) {
-    for (int t = 0; t < tokens; ++t) dst[t] = x[t][i];
-    for (int t = tokens; t < width; ++t) dst[t] = 0.0f;
-  }
+  interleave_rows(x, tokens, width, k, dst);
 }
 
 }  // namespace minfer::cpu::avx2
