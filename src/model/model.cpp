@@ -56,6 +56,12 @@ std::vector<std::string> Model::geometries() { return geometry_names(); }
 
 Status Model::read_vocabulary() {
   const gguf::Metadata& m = file_->metadata();
+  if (MINFER_TRY(m.get<std::string>("tokenizer.ggml.model")) == "none") {  // a model without text: its table says how many ids there are
+    const gguf::TensorInfo* table = MINFER_TRY(file_->require("token_embd.weight"));
+    if (table->shape[0] > INT32_MAX) return make_error(ErrorCode::kCorrupt, "[model] {}: tensor 'token_embd.weight' has {} rows", file_->path(), table->shape[0]);
+    hp_.n_vocab = static_cast<int32_t>(table->shape[0]);
+    return {};
+  }
   const VocabData data = MINFER_TRY(vocab_from_gguf(m));
   tokenizer_.emplace(MINFER_TRY_CTX(Tokenizer::create(data), file_->path()));
   const auto n = static_cast<int64_t>(tokenizer_->n_vocab());
