@@ -338,7 +338,7 @@ Value tojson(Interp& in, const Value& v, const Args& a) {
   style.ensure_ascii = p.flag(0, false);
   if (p.has(1) && !p[1].is_none()) {
     style.pretty = true;
-    style.item_separator = ",";
+    style.item_separator.assign(1, ',');
     if (p[1].is_string()) {
       style.indent = p[1].as_string();
     } else {

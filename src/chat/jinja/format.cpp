@@ -231,7 +231,7 @@ class PercentFormatter {
       default: break;
     }
     if (spec.zero && !left) {
-      spec.fill = "0";
+      spec.fill.assign(1, '0');
       spec.align = '=';
     }
     if (type == 'd' || type == 'i' || type == 'u' || type == 'x' || type == 'X' || type == 'o') {
@@ -409,7 +409,7 @@ class BraceFormatter {
       spec.zero = true;
       if (spec.align == 0) {
         spec.align = '=';
-        spec.fill = "0";
+        spec.fill.assign(1, '0');
       }
     }
     const auto number = [&] {

@@ -427,7 +427,7 @@ ExprPtr Parser::call(ExprPtr callee) {
 
 std::string Parser::dotted_name(const char* what) {
   std::string name = expect_identifier(what);
-  while (skip_op(".")) name += "." + expect_identifier(what);
+  while (skip_op(".")) name.append(".").append(expect_identifier(what));
   return name;
 }
 

@@ -30,7 +30,7 @@ std::string float_repr(double d) {
   std::string out = negative ? "-" : "";
   if (exponent < -4 || exponent >= 16) {  // Python switches to an exponent here
     out += digits[0];
-    if (digits.size() > 1) out += "." + digits.substr(1);
+    if (digits.size() > 1) out.append(".").append(digits, 1);
     out += exponent < 0 ? "e-" : "e+";
     const std::string n = std::to_string(std::abs(exponent));
     if (n.size() < 2) out += '0';
