@@ -40,6 +40,7 @@ Result<int> perplexity(const PerplexityFlags& f) {
   if (engine.ctx == 0) engine.ctx = window;
   if (engine.ctx < window) return make_error(ErrorCode::kInvalidArgument, "--ctx {} is smaller than the window of {}", engine.ctx, window);
   Loaded loaded = MINFER_TRY(load(std::move(model), engine));
+  if (loaded.model->tokenizer() == nullptr) return make_error(ErrorCode::kUnsupported, "this model has no vocabulary");
   const Tokenizer& tokenizer = *loaded.model->tokenizer();
   const auto ids = MINFER_TRY(tokenizer.encode(text, {.add_special = true, .parse_special = false}));
   auto n_windows = static_cast<int64_t>(ids.size()) / window;
