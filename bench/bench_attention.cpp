@@ -1,9 +1,9 @@
 // bench_attention: speed of the attention kernels.
 //   bench_attention [--isa avx512] [--types f16,q8_0] [--threads 1,2] [--heads 16] [--kv-heads 8] [--dim 128] [--depth 4096]
-//                   [--tokens 1,4,512] [--ms 200]
+//                   [--tokens 1,4,512] [--ms 200] [--layers 0]   0 = as many regions as overflow the caches
 // With one thread the time is the thread's processor time, so that a busy machine disturbs less.
 // Prints the best of the repetitions: GB/s of K and V read (each position once per KV head) and GFLOP/s (4 * head_dim per
-// visible position and head). The layers' regions cycle through more memory than the caches hold.
+// visible position and head).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +38,7 @@ std::vector<std::string> split(const std::string& s) {
 
 struct Options {
   std::string isa, types = "f16,q8_0", threads = "1,2", tokens = "1,4,512";
-  int heads = 16, kv_heads = 8, dim = 128, depth = 4096, ms = 200;
+  int heads = 16, kv_heads = 8, dim = 128, depth = 4096, ms = 200, layers = 0;
 };
 
 [[noreturn]] void die(const std::string& why) {
@@ -58,7 +58,7 @@ void run(const Options& o, const Kernel& kernel, ThreadPool& pool, DType type, i
   const Attrs attrs{.scale = 0.1f, .n_head = o.heads, .n_head_kv = o.kv_heads, .head_dim = o.dim, .page_size = static_cast<int32_t>(page),
                     .n_kv = static_cast<int32_t>(n_kv)};
   const int64_t region_bytes = kv_region_bytes(type, n_kv, o.kv_heads, o.dim);
-  const auto layers = static_cast<size_t>(std::clamp<int64_t>((int64_t{96} << 20) / region_bytes, 1, 64));
+  const auto layers = o.layers > 0 ? static_cast<size_t>(o.layers) : static_cast<size_t>(std::clamp<int64_t>((int64_t{96} << 20) / region_bytes, 1, 64));
   std::vector<Buffer> k, v;
   for (size_t i = 0; i < layers; ++i) k.push_back(make_region(type, region_bytes)), v.push_back(make_region(type, region_bytes));
   std::vector<float> q(static_cast<size_t>(n) * o.heads * o.dim), y(q.size());
@@ -123,6 +123,7 @@ int main(int argc, char** argv) {
     else if (flag == "--kv-heads") o.kv_heads = std::atoi(value);
     else if (flag == "--dim") o.dim = std::atoi(value);
     else if (flag == "--depth") o.depth = std::atoi(value);
+    else if (flag == "--layers") o.layers = std::atoi(value);
     else if (flag == "--ms") o.ms = std::atoi(value);
     else die("unknown flag " + flag);
   }

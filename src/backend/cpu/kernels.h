@@ -52,6 +52,10 @@ struct KvKernels {
 struct AttnTile {
   const std::byte* k[kTilePositions / kGroupSlots];  // head blocks; set where a row can see a position of the group
   const std::byte* v[kTilePositions / kGroupSlots];
+  // K head blocks that will be wanted next, to be fetched into the cache while V is mixed; null for none. V's blocks of this
+  // tile are fetched while the scores are computed.
+  const std::byte* next_k[kTilePositions / kGroupSlots];
+  int64_t k_bytes, v_bytes;  // of a head block
   int64_t head_dim;
   int n_rows;
   int group_begin, group_end;  // groups that some row sees

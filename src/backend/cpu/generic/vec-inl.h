@@ -162,7 +162,7 @@ inline double sum_squares(const float* x, int64_t d) {
 inline double sqrt_f64(double x) { return std::sqrt(x); }
 inline float f16_value(uint16_t h) { return f16_to_f32(h); }
 inline uint16_t f16_of(float x) { return f32_to_f16(x); }
-inline void prefetch(const void*) {}
+inline void prefetch(const std::byte*, int64_t) {}
 
 }  // namespace
 }  // namespace minfer::cpu

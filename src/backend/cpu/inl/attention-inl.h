@@ -56,11 +56,20 @@ inline F load_kv_n(const std::byte* p, int n) {  // q8_0 has no tails: head_dim 
   return load_kv<kType>(p);
 }
 
+// Fetches the part of a head block of `block_bytes` that belongs to features [from, to) of head_dim; per_feature is
+// block_bytes / head_dim in 16.16 fixed point. Only the first chunk of rows does it, for all.
+inline int64_t bytes_per_feature(int64_t block_bytes, int64_t head_dim) { return (block_bytes << 16) / head_dim; }
+inline void prefetch_features(const std::byte* block, int64_t per_feature, int64_t from, int64_t to) {
+  const int64_t first = (from * per_feature) >> 16;
+  prefetch(block + first, ((to * per_feature) >> 16) - first);
+}
+
 // --- scores -----------------------------------------------------------------------------------------------------
 
 template <KvType kType, int R, int P>
 inline void scores_float(const AttnTile& t, int row, int group) {
   const float* q = t.q + row * t.q_stride;
+  const int64_t per_feature = bytes_per_feature(t.v_bytes, t.head_dim);
   const std::byte* k[P];
   F acc[R][P];
 #pragma GCC unroll 8
@@ -71,6 +80,9 @@ inline void scores_float(const AttnTile& t, int row, int group) {
     for (int p = 0; p < P; ++p) acc[r][p] = zero();
   }
   for (int64_t i = 0; i < t.head_dim; ++i) {
+    if (row == 0 && i % 8 == 0) {
+      for (int p = 0; p < P; ++p) prefetch_features(t.v[group + p], per_feature, i, i + 8 < t.head_dim ? i + 8 : t.head_dim);
+    }
     F kv[P];
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) kv[p] = load_kv<kType>(k[p] + i * 16 * kElementBytes<kType>);
@@ -90,7 +102,7 @@ inline void scores_float(const AttnTile& t, int row, int group) {
 
 template <int R, int P>
 inline void scores_q8(const AttnTile& t, int row, int group) {
-  const int64_t blocks = t.head_dim / 32;
+  const int64_t blocks = t.head_dim / 32, per_feature = bytes_per_feature(t.v_bytes, t.head_dim);
   F acc[R][P];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
@@ -98,6 +110,9 @@ inline void scores_q8(const AttnTile& t, int row, int group) {
     for (int p = 0; p < P; ++p) acc[r][p] = zero();
   }
   for (int64_t b = 0; b < blocks; ++b) {
+    if (row == 0) {
+      for (int p = 0; p < P; ++p) prefetch_features(t.v[group + p], per_feature, b * 32, b * 32 + 32);
+    }
     const int8_t* q = t.q_codes + row * t.head_dim + b * 32;
     const int64_t qb = row * blocks + b;
     I dot[R][P];
@@ -201,8 +216,10 @@ struct Weights {
 // o[row + r][feature ...] over positions [begin, end), for N vectors of features (the last `tail` lanes when kTail).
 template <KvType kType, int R, int N, bool kTail>
 inline void mix_range(const AttnTile& t, Weights w, int row, int64_t feature, int begin, int end, int tail) {
+  if (begin >= end) return;
   const int64_t row_bytes = t.head_dim * kElementBytes<kType>;
   const int64_t first = feature * kElementBytes<kType> + (kType == KvType::kQ8_0 ? t.head_dim : 0);  // 16 * head_dim/32 scales
+  const int64_t per_feature = bytes_per_feature(t.k_bytes, t.head_dim);
   float* o = t.o + row * t.o_stride + feature;
   F acc[R][N];
 #pragma GCC unroll 8
@@ -213,6 +230,9 @@ inline void mix_range(const AttnTile& t, Weights w, int row, int64_t feature, in
   for (int j = begin; j < end;) {
     const int stop = (j / 16 + 1) * 16 < end ? (j / 16 + 1) * 16 : end;
     const std::byte* v = t.v[j / 16] + first + j % 16 * row_bytes;
+    if (row == 0 && t.next_k[j / 16] != nullptr) {
+      prefetch_features(t.next_k[j / 16], per_feature, feature, feature + N * 16 < t.head_dim ? feature + N * 16 : t.head_dim);
+    }
     for (; j < stop; ++j, v += row_bytes) {
       F x[N];
 #pragma GCC unroll 8

@@ -108,17 +108,35 @@ class Attention {
   }
 
  private:
-  void run_whole(int64_t n_blocks) {
+  // What run_tile computes. A worker takes its next item before it works on the one it has, so that K can be fetched ahead.
+  struct Item {
     TokenBlock block;
-    for (int64_t item; (item = args_.counter->fetch_add(1, std::memory_order_relaxed)) < n_blocks * sizes_.n_head_kv;) {
-      const int64_t head = item % sizes_.n_head_kv;
-      walk_.seek(item / sizes_.n_head_kv, &block);
-      load_queries(block, head);
-      for (int64_t tile = block.tile_begin(); tile < block.tile_begin() + block.n_tiles(); ++tile) {
-        run_tile(block, head, tile, local_.partial);
-        merge_tile(block, tile, local_.partial, local_.state);
+    int64_t head = 0, tile = 0;  // tile: by absolute position
+    bool valid = false;          // the tile exists in this block
+  };
+
+  int64_t take(std::atomic<int64_t>* counter) { return counter->fetch_add(1, std::memory_order_relaxed); }
+
+  void run_whole(int64_t n_blocks) {
+    const int64_t heads = sizes_.n_head_kv, n_items = n_blocks * heads;
+    const auto first_tile = [&](int64_t index, Item item) {  // by value: its block saves walking
+      item.valid = index < n_items && walk_.seek(index / heads, &item.block);
+      item.head = index % heads, item.tile = item.valid ? item.block.tile_begin() : 0;
+      return item;
+    };
+    Item item = first_tile(take(args_.counter), {});
+    while (item.valid) {
+      const Item next_item = first_tile(take(args_.counter), item);
+      load_queries(item.block, item.head);
+      const int64_t end = item.block.tile_begin() + item.block.n_tiles();
+      for (; item.tile < end; ++item.tile) {
+        Item next = item;
+        ++next.tile;
+        run_tile(item, next.tile < end ? next : next_item, local_.partial);
+        merge_tile(item.block, item.tile, local_.partial, local_.state);
       }
-      finish(block, head, local_.state);
+      finish(item.block, item.head, local_.state);
+      item = next_item;
     }
   }
 
@@ -131,16 +149,26 @@ class Attention {
       const int64_t n = std::min(per_wave, most_tiles - wave);
       const bool last = wave + n == most_tiles;
       // Items in order of memory: the heads of a tile stand side by side.
-      for (int64_t item; (item = args_.counter->fetch_add(1, std::memory_order_relaxed)) < pairs * n;) {
-        const int64_t head = item % heads, tile = wave + item / heads % n;
-        walk_.seek(item / heads / n, &block);
-        if (tile >= block.n_tiles()) continue;
-        load_queries(block, head);
-        run_tile(block, head, block.tile_begin() + tile, State(partials + item * sizes_.partial_bytes, sizes_));
+      const auto item_at = [&](int64_t index, Item item) {
+        const int64_t tile = wave + index / heads % n;
+        item.valid = index < pairs * n && walk_.seek(index / heads / n, &item.block) && tile < item.block.n_tiles();
+        item.head = index % heads, item.tile = item.block.tile_begin() + tile;
+        return item;
+      };
+      int64_t index = take(args_.counter);
+      Item item = item_at(index, {});
+      while (index < pairs * n) {
+        const int64_t next_index = take(args_.counter);
+        const Item next = item_at(next_index, item);
+        if (item.valid) {
+          load_queries(item.block, item.head);
+          run_tile(item, next, State(partials + index * sizes_.partial_bytes, sizes_));
+        }
+        index = next_index, item = next;
       }
       worker_.barrier();
       if (worker_.index() == 0) args_.counter->store(0, std::memory_order_relaxed);  // nobody takes from it before the next barrier
-      for (int64_t pair; (pair = args_.counter2->fetch_add(1, std::memory_order_relaxed)) < pairs;) {
+      for (int64_t pair; (pair = take(args_.counter2)) < pairs;) {
         const int64_t head = pair % heads, b = pair / heads;
         walk_.seek(b, &block);
         const State state(states + pair * sizes_.state_bytes, sizes_);
@@ -172,22 +200,37 @@ class Attention {
     }
   }
 
+  // The groups of the item's tile that some row sees, and their head blocks in a region.
+  struct Groups {
+    int begin, end;
+  };
+  Groups groups_of(const Item& item) const {
+    const int64_t first = item.tile * kTilePositions;
+    const int64_t begin = std::max(item.block.lo, first), end = std::min(item.block.hi + 1, first + kTilePositions);
+    return {static_cast<int>((begin - first) / kKvGroup), static_cast<int>((end - first + kKvGroup - 1) / kKvGroup)};
+  }
+  void find_blocks(const Item& item, const TensorView& region, int64_t block_bytes, const std::byte** blocks) const {
+    const Groups groups = groups_of(item);
+    for (int g = groups.begin; g < groups.end; ++g) {
+      const int64_t p = item.tile * kTilePositions + g * kKvGroup;
+      const int64_t slot = item.block.pages[p / attrs_.page_size] * int64_t{attrs_.page_size} + p % attrs_.page_size;
+      blocks[g] = region.data + (slot / kKvGroup * sizes_.n_head_kv + item.head) * block_bytes;
+    }
+  }
+
   // (m, l, o) of the rows that see something of the tile.
-  void run_tile(const TokenBlock& block, int64_t head, int64_t tile, const State& out) {
-    const int64_t first = tile * kTilePositions, rows = n_rows(block);
-    const int64_t seen_begin = std::max(block.lo, first), seen_end = std::min(block.hi + 1, first + kTilePositions);
+  void run_tile(const Item& item, const Item& next, const State& out) {
+    const TokenBlock& block = item.block;
+    const int64_t first = item.tile * kTilePositions, rows = n_rows(block);
     AttnTile t{};
     t.head_dim = sizes_.head_dim;
     t.n_rows = static_cast<int>(rows);
-    t.group_begin = static_cast<int>((seen_begin - first) / kKvGroup);
-    t.group_end = static_cast<int>((seen_end - first + kKvGroup - 1) / kKvGroup);
-    for (int g = t.group_begin; g < t.group_end; ++g) {
-      const int64_t p = first + g * kKvGroup;
-      const int64_t slot = block.pages[p / attrs_.page_size] * int64_t{attrs_.page_size} + p % attrs_.page_size;
-      const int64_t at = slot / kKvGroup * sizes_.n_head_kv + head;
-      t.k[g] = args_.in[1].data + at * k_bytes_;
-      t.v[g] = args_.in[2].data + at * v_bytes_;
-    }
+    const Groups groups = groups_of(item);
+    t.group_begin = groups.begin, t.group_end = groups.end;
+    t.k_bytes = k_bytes_, t.v_bytes = v_bytes_;
+    find_blocks(item, args_.in[1], k_bytes_, t.k);
+    find_blocks(item, args_.in[2], v_bytes_, t.v);
+    if (next.valid) find_blocks(next, args_.in[1], k_bytes_, t.next_k);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t p = inputs_.positions[token_of(block, r)];
       local_.begin[r] = static_cast<int32_t>(std::clamp<int64_t>(visible_begin(p, attrs_.window) - first, 0, kTilePositions));
