@@ -11,13 +11,9 @@ namespace {
 
 constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
 
-bool mark_at(std::string_view text, size_t pos) { return text.substr(pos, kSpaceMark.size()) == kSpaceMark; }
-
-// End of the word that starts at `pos`: marks, then everything up to the next mark.
-size_t word_end(std::string_view text, size_t pos) {
-  while (mark_at(text, pos)) pos += kSpaceMark.size();
-  const size_t end = text.find(kSpaceMark, pos);
-  return end == std::string_view::npos ? text.size() : end;
+// U+2581 stands right before `pos`. (Its last bytes can be those of no other character.)
+bool mark_before(std::string_view text, size_t pos) {
+  return pos >= kSpaceMark.size() && text.substr(pos - kSpaceMark.size(), kSpaceMark.size()) == kSpaceMark;
 }
 
 // Lower priority: lower score, or further right.
@@ -30,7 +26,6 @@ bool after(const Scratch::Pair& a, const Scratch::Pair& b) {
 void SpmBpe::build(const Vocabulary& vocab) {
   vocab_ = &vocab;
   mergeable_.reserve(vocab.size());
-  words_apart_ = true;
   for (size_t i = 0; i < vocab.size(); ++i) {
     const TokenType type = vocab.types[i];
     const std::string_view text = vocab.texts[i];
@@ -38,12 +33,21 @@ void SpmBpe::build(const Vocabulary& vocab) {
     mergeable_.insert(text, static_cast<TokenId>(i), vocab.texts);
     longest_ = std::max(longest_, text.size());
     has_unused_ |= type == TokenType::kUnused;
-    if (word_end(text, 0) != text.size()) words_apart_ = false;
+    for (size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos; at = text.find(kSpaceMark, at + 1)) {
+      if (!mark_before(text, at)) joins_space_[static_cast<unsigned char>(text[at - 1])] = true;
+    }
   }
 }
 
+// End of the word that starts at `pos`: marks, then everything up to the next mark that no token joins to what is before.
+size_t SpmBpe::word_end(std::string_view text, size_t pos) const {
+  for (size_t at = text.find(kSpaceMark, pos + 1); at != std::string_view::npos; at = text.find(kSpaceMark, at + 1)) {
+    if (!mark_before(text, at) && !joins_space_[static_cast<unsigned char>(text[at - 1])]) return at;
+  }
+  return text.size();
+}
+
 Status SpmBpe::encode(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
-  if (!words_apart_) return text.empty() ? Status() : encode_piece(text, scratch, out);
   // Unknown characters at a seam are still one run: encode_piece looks at what `out` ends with.
   for (size_t pos = 0; pos < text.size();) {
     const size_t end = word_end(text, pos);

@@ -8,6 +8,7 @@
 // Source: Kudo & Richardson 2018, arXiv:1808.06226.
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,7 @@ class SpmBpe {
   Status encode(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const;
 
  private:
+  size_t word_end(std::string_view text, size_t pos) const;
   Status encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
   void merge(std::string_view piece, Scratch& scratch) const;
   void emit_unused(std::string_view text, const Scratch& scratch, std::vector<TokenId>& out) const;
@@ -37,8 +39,9 @@ class SpmBpe {
   TextMap mergeable_;  // texts of ordinary, user-defined and unused tokens: what merging may make
   size_t longest_ = 0;  // bytes of the longest of them
   bool has_unused_ = false;
-  // No token has U+2581 after another character: no merge crosses the start of a word, so words are merged alone.
-  bool words_apart_ = false;
+  // By the last byte of a character: some token has U+2581 right after it. Elsewhere no merge crosses the start of a word,
+  // so words are merged alone.
+  std::array<bool, 256> joins_space_{};
 };
 
 }  // namespace minfer

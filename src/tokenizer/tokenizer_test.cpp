@@ -251,6 +251,19 @@ TEST(Tokenizer, WithoutByteTokensTheUnknownTokenServesOnce) {
   EXPECT_THAT(failed.error().message, HasSubstr("0x78"));
 }
 
+TEST(Tokenizer, TokensMayReachOverASpace) {
+  testing::OwnedVocab v;
+  v.strings = {"<unk>", ">", "<", "\xe2\x96\x81", "\xe2\x96\x81<", ">\xe2\x96\x81<", "a"};
+  v.data.model = "llama";
+  v.data.scores = {0, -9, -9, -9, -2, -1, -9};
+  v.data.types = {2, 1, 1, 1, 1, 1, 1};
+  v.data.add_space_prefix = false;
+  v.link(7);
+  const auto t = Tokenizer::create(v.data);
+  ASSERT_TRUE(t.ok());
+  EXPECT_THAT(encode(*t, "> <a <>  <"), ElementsAre(5, 6, 4, 1, 3, 4));
+}
+
 TEST(Tokenizer, UnusedTokensAreUndone) {
   testing::OwnedVocab v;
   v.strings = {"<unk>", "a", "b", "c", "ab", "abc"};
