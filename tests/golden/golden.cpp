@@ -44,6 +44,26 @@ Golden load(const std::string& family) {
   return g;
 }
 
+std::unique_ptr<Model> open_edited(const gguf::File& file, const std::function<void(gguf::MetadataBuilder&)>& edit) {
+  gguf::MetadataBuilder metadata;
+  metadata.copy_all(file.metadata());
+  edit(metadata);
+  std::vector<gguf::TensorSpec> specs;
+  std::vector<std::span<const std::byte>> data;
+  for (const gguf::TensorInfo& t : file.tensors()) {
+    specs.push_back({t.name, t.dtype, t.shape});
+    data.push_back(file.bytes(t));
+  }
+  const auto open = [&]() -> Result<std::unique_ptr<Model>> {
+    const auto bytes = MINFER_TRY(gguf::encode(metadata, specs, data));
+    return Model::open(MINFER_TRY(gguf::File::from_bytes(bytes, "edited " + file.path())));
+  };
+  auto model = open();
+  if (model.ok()) return std::move(*model);
+  ADD_FAILURE() << model.error().message;
+  return nullptr;
+}
+
 std::vector<Device> devices() {
   std::vector<Device> all{{"ref", ""}};
   for (const std::string& isa : available_isas()) all.push_back({"cpu", isa});

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/runner.h"
+#include "gguf/writer.h"
 
 namespace minfer::golden {
 
@@ -26,6 +28,9 @@ struct Golden {
 std::vector<std::string> families();        // "llama", "mistral", ...
 std::string folder(const std::string& family);
 Golden load(const std::string& family);     // reports and gives no model when something is wrong with it
+
+// The model of `file` with other metadata; reports, null when it is refused.
+std::unique_ptr<Model> open_edited(const gguf::File& file, const std::function<void(gguf::MetadataBuilder&)>& edit);
 
 // A device with an instruction set, as the command line would name them.
 struct Device {
