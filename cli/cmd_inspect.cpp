@@ -193,8 +193,8 @@ void print_summary(const gguf::File& file, const Model* model) {
   if (file.tensors().empty()) std::printf(" none (no tensors)");
   bool first = true;
   for (const auto& t : type_totals(file)) {
-    std::printf("%s %s: %lld tensors, %s", first ? "" : ";", std::string(dtype_info(t.dtype).name).c_str(),
-                static_cast<long long>(t.tensors), size_text(t.bytes).c_str());
+    std::printf("%s %s: %lld tensor%s, %s", first ? "" : ";", std::string(dtype_info(t.dtype).name).c_str(),
+                static_cast<long long>(t.tensors), t.tensors == 1 ? "" : "s", size_text(t.bytes).c_str());
     first = false;
   }
   std::printf("\n");

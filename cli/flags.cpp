@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <random>
 
@@ -31,6 +32,14 @@ Result<DType> cache_dtype(const std::string& name, const char* flag) {
   const auto t = dtype_from_name(name);
   if (t && (*t == DType::kF32 || *t == DType::kF16 || *t == DType::kBF16 || *t == DType::kQ8_0)) return *t;
   return make_error(ErrorCode::kInvalidArgument, "{}: found '{}', expected f32, f16, bf16 or q8_0", flag, name);
+}
+
+// The parser alone would take "-1" as 2^64 - 1 and cut what is larger.
+std::string is_seed(const std::string& text) {
+  uint64_t v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  const bool ok = r.ec == std::errc{} && r.ptr == text.data() + text.size();
+  return ok ? "" : "found '" + text + "', expected 0 to 18446744073709551615";
 }
 
 }  // namespace
@@ -83,7 +92,7 @@ void SamplingFlags::add_to(CLI::App& app) {
   app.add_option("--frequency-penalty", params.frequency_penalty, "penalty per occurrence; 0 = off")->capture_default_str()->group("Sampling");
   app.add_option("--presence-penalty", params.presence_penalty, "penalty for having occurred; 0 = off")->capture_default_str()->group("Sampling");
   app.add_option("--logit-bias", logit_bias, "ID=VALUE added to a token's logit (-inf forbids it); may be repeated")->group("Sampling");
-  app.add_option("--seed", seed, "seed of the random numbers (default: a fresh one)")->group("Sampling");
+  app.add_option("--seed", seed, "seed of the random numbers (default: a fresh one)")->check(is_seed)->group("Sampling");
 }
 
 Result<SamplingParams> SamplingFlags::resolve() const {

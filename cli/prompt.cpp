@@ -19,7 +19,11 @@ Result<chat::Rendered> render_chat(const std::string& template_source, const Tok
     if (tokenizer->bos() != kNoToken) r.bos_token = tokenizer->text(tokenizer->bos());
     if (tokenizer->eos() != kNoToken) r.eos_token = tokenizer->text(tokenizer->eos());
   }
-  return parsed.render(messages, r);
+  auto rendered = parsed.render(messages, r);
+  if (!rendered.ok()) {  // the template's refusal of a conversation, not a fault of the command line
+    return Error{ErrorCode::kUnsupported, rendered.error().message};
+  }
+  return rendered;
 }
 
 Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const chat::Rendered& rendered) {
