@@ -1,6 +1,8 @@
 // Conformance of the packed matmul kernels: every format, instruction set, tile width, row tail and segment tail against
 // the reference, bit by bit (a NaN equals any NaN).
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -325,6 +327,73 @@ TEST_P(MatMul, Experts) {
           run_kernel(matmul_op_kernels(Op::kMoeMatMul, isas()[0])[0], Op::kMoeMatMul, attrs, in, {y.view}, 2);
       ASSERT_FALSE(status.ok());
       EXPECT_EQ(status.error().code, ErrorCode::kOutOfRange);
+    }
+  }
+}
+
+// Memory that ends at a page no one may touch.
+class Fenced {
+ public:
+  explicit Fenced(size_t bytes) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t whole = (bytes + page - 1) / page * page;
+    mapped_ = whole + page;
+    base_ = static_cast<std::byte*>(mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_NE(base_, MAP_FAILED);
+    EXPECT_EQ(mprotect(base_ + whole, page, PROT_NONE), 0);
+    data_ = base_ + (whole - bytes);
+  }
+  Fenced(const void* from, size_t bytes) : Fenced(bytes) { std::memcpy(data_, from, bytes); }
+  ~Fenced() { munmap(base_, mapped_); }
+  Fenced(const Fenced&) = delete;
+  Fenced& operator=(const Fenced&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte *base_, *data_;
+  size_t mapped_;
+};
+
+// Every input, the output and the scratch end at a fence: a read or write past one of them crashes.
+TEST_P(MatMul, StaysInsideItsBuffers) {
+  const DType t = GetParam();
+  const int64_t block = dtype_info(t).block_size, m = 33;
+  std::mt19937 rng(11);
+  const int64_t ks[] = {block == 1 ? 7 : block, block == 1 ? 1025 : 1280};
+  for (const int64_t k : ks) {
+    Tensor w(t, {m, k});
+    fill_weights(w, rng, false);
+    Fenced source(w.bytes.data(), w.bytes.size() - Tensor::kGuard);
+    TensorView plain = w.view;
+    plain.data = source.data();
+    PackedWeight packed = std::move(*pack_weight(plain, pool(1)).value());
+    Fenced weights(packed.storage.data(), packed.storage.bytes());
+    packed.view.data = weights.data();
+    for (const int64_t n : {1, 2, 3, 6, 8, 11, 16, 17}) {
+      Tensor x(DType::kF32, {n, k}), y(DType::kF32, {n, m});
+      fill_activations(x, rng, false);
+      Fenced x_fenced(x.bytes.data(), x.bytes.size() - Tensor::kGuard), y_fenced(y.bytes.size() - Tensor::kGuard);
+      KernelArgs args;
+      const Attrs attrs;
+      args.attrs = &attrs;
+      args.n_in = 2;
+      args.n_out = 1;
+      args.in[0] = x.view;
+      args.in[1] = packed.view;
+      args.out[0] = y.view;
+      args.in[0].data = x_fenced.data();
+      args.out[0].data = y_fenced.data();
+      const bool present[] = {true, true};
+      for (const IsaLevel isa : isas()) {
+        const Kernel& kernel = matmul_op_kernels(Op::kMatMul, isa)[0];
+        const NodeDesc desc{Op::kMatMul, attrs, std::span(args.in, 2), std::span(args.out, 1), present};
+        args.scratch_bytes = (kernel.scratch_bytes(desc, 1) + 63) / 64 * 64;
+        Fenced scratch(args.scratch_bytes);
+        args.scratch = scratch.data();
+        std::atomic<int64_t> counter{0};
+        args.counter = &counter;
+        ASSERT_TRUE(pool(1).run([&](Worker& worker) { kernel.run(args, worker); }).ok());
+      }
     }
   }
 }
