@@ -55,6 +55,7 @@ struct Arch {
   Status (*hparams)(const gguf::Metadata& metadata, HParams& hp);     // after the common keys
   void (*tensors)(WeightTable& table, const HParams& hp, ModelWeights& w);
   ValueId (*graph)(GraphContext& g);                                  // logits [n_outputs, n_vocab], kNoValue without outputs
+  std::vector<const char*> graph_keys = {};                           // keys of refuse_other_graphs() that hparams reads
 };
 
 std::span<const Arch> all_archs();

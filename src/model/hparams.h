@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,10 @@ struct HParams {
 // The keys every decoder family shares ("<arch>.block_count", ...), checked against each other. The family's own
 // section (model/arch/<name>.cpp) runs after it.
 Status read_common_hparams(const gguf::Metadata& metadata, HParams& hp);
+
+// Refuses keys that would change the graph and that the family's section does not read: soft caps, scales, windows and the
+// like of its relatives. `followed`: those it does read, without "<arch>.". A value that changes nothing is let pass.
+Status refuse_other_graphs(const gguf::Metadata& metadata, const HParams& hp, std::span<const char* const> followed);
 
 // What must hold whatever the family said: called after the family's section.
 Status check_hparams(const HParams& hp);

@@ -26,8 +26,9 @@ Result<std::unique_ptr<Model>> Model::open(gguf::File file) {
   if (model->name_.empty()) model->name_ = std::filesystem::path(model->file_->path()).stem().string();
   MINFER_TRY(read_common_hparams(m, hp));
   MINFER_TRY(model->arch_->hparams(m, hp));
+  MINFER_TRY(refuse_other_graphs(m, hp, model->arch_->graph_keys));
   MINFER_TRY(model->read_vocabulary());
-  MINFER_TRY(check_hparams(hp));
+  MINFER_TRY_CTX(check_hparams(hp), model->file_->path());
   model->source_ = std::make_unique<GgufSource>(*model->file_);
   MINFER_TRY(model->read_tensors());
   return model;
@@ -90,7 +91,8 @@ Status Model::read_tensors() {
   }
   if (file_) {
     for (const auto& t : file_->tensors()) {
-      if (used.count(t.name) == 0 && !t.name.ends_with(".attn_rot_embd")) unused.push_back(t.name);  // a stale table of old converters
+      const bool stale = t.name.ends_with(".attn_rot_embd") || t.name.ends_with(".attn_rot_embd.weight");  // a table of old converters
+      if (used.count(t.name) == 0 && !stale) unused.push_back(t.name);
     }
   }
   if (!unused.empty()) {

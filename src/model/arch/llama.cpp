@@ -22,6 +22,6 @@ void tensors(WeightTable& t, const HParams& hp, ModelWeights& w) {
 
 }  // namespace
 
-Arch llama() { return {"llama", hparams, tensors, decoder}; }
+Arch llama() { return {"llama", hparams, tensors, decoder, {"attention.sliding_window"}}; }
 
 }  // namespace minfer::archs
