@@ -24,9 +24,6 @@ namespace minfer::cpu::avx2 {
 namespace {
 
 #define MINFER_INLINE static inline __attribute__((always_inline))
-// Sanitizers would check every one of the unrolled loads (minutes of compile time); a test runs the kernels on buffers
-// that end at an unmapped page instead.
-#define MINFER_KERNEL __attribute__((no_sanitize("address", "undefined", "thread")))
 
 MINFER_INLINE int32_t load_i32(const uint8_t* p) {
   int32_t v;
@@ -163,7 +160,7 @@ MINFER_INLINE void tile_halves(const Tile& a, int h0) {
 
 // Few tokens: both halves in one pass over the weights. More: the sums of one half fill the registers.
 template <class F, int T>
-MINFER_KERNEL void tile(const Tile& a) {
+void tile(const Tile& a) {
   if constexpr (T <= 2) {
     tile_halves<F, T, 2>(a, 0);
   } else {

@@ -29,7 +29,7 @@ struct Unpacked {
 };
 
 template <class F>
-MINFER_KERNEL void unpack(const uint8_t* w, int64_t k, uint8_t* dst) {
+void unpack(const uint8_t* w, int64_t k, uint8_t* dst) {
   const int64_t n_units = k / (kActBlock * F::kBlocks);
   for (int64_t u = 0; u < n_units; ++u, w += F::kUnitBytes) {
     const typename F::Unit unit[2] = {F::open(w, 0), F::open(w, 1)};

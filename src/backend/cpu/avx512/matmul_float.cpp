@@ -23,7 +23,7 @@ struct BF16 {
 };
 
 template <class F, int T, int R>
-MINFER_KERNEL void tile_groups(const Tile& a, int first_group) {
+void tile_groups(const Tile& a, int first_group) {
   const uint8_t* w = a.w + first_group * a.w_stride;
   const uint8_t* x = a.x;
   __m512 acc[R][T];

@@ -19,9 +19,6 @@ namespace minfer::cpu::avx512 {
 namespace {
 
 #define MINFER_INLINE static inline __attribute__((always_inline))
-// Sanitizers would check every one of the unrolled loads (minutes of compile time); a test runs the kernels on buffers
-// that end at an unmapped page instead.
-#define MINFER_KERNEL __attribute__((no_sanitize("address", "undefined", "thread")))
 
 MINFER_INLINE int32_t load_i32(const uint8_t* p) {
   int32_t v;
@@ -87,7 +84,7 @@ MINFER_INLINE __mmask16 row_mask(int rows) {
 }
 
 template <class F, int T>
-MINFER_KERNEL void tile(const Tile& a) {
+void tile(const Tile& a) {
   const uint8_t* w = a.w;
   const uint8_t* x = a.x;
   __m512 acc[T];

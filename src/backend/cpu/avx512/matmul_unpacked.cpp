@@ -115,7 +115,7 @@ struct UnpackedQ2_K {
 };
 
 template <class F, class U>
-MINFER_KERNEL void unpack(const uint8_t* w, int64_t k, uint8_t* dst) {
+void unpack(const uint8_t* w, int64_t k, uint8_t* dst) {
   const int64_t n_units = k / (kActBlock * F::kBlocks);
   for (int64_t u = 0; u < n_units; ++u, w += F::kUnitBytes) {
     const typename F::Unit unit = F::open(w);
