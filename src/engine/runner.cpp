@@ -10,6 +10,7 @@ namespace minfer {
 namespace {
 
 constexpr int32_t kPageSize = 32;
+constexpr int32_t kMaxCtx = 1 << 30;  // positions; rounding up to pages and tiles stays inside int32
 constexpr int32_t kTile = 256;  // positions per attention tile: n_kv is a multiple of it
 
 int32_t round_up(int32_t n, int32_t unit) { return (n + unit - 1) / unit * unit; }
@@ -32,9 +33,12 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
   if (r->chunk_ > r->max_batch()) {
     return make_error(ErrorCode::kInvalidArgument, "[engine] chunk of {} tokens: expected 1 to {}", r->chunk_, r->max_batch());
   }
-  if (options.n_ctx < 0 || options.n_ctx > hp.n_ctx_train) {
+  if (options.n_ctx < 0 || options.n_ctx > std::min(hp.n_ctx_train, kMaxCtx)) {
     return make_error(ErrorCode::kInvalidArgument, "[engine] context of {} positions: expected 1 to {}, which the model was trained for", options.n_ctx,
-                      hp.n_ctx_train);
+                      std::min(hp.n_ctx_train, kMaxCtx));
+  }
+  if (options.n_seqs < 1 || options.n_seqs > (1 << 20)) {
+    return make_error(ErrorCode::kInvalidArgument, "[engine] {} sequences at once: expected 1 to {}", options.n_seqs, 1 << 20);
   }
 
   KvShape kv;
@@ -44,16 +48,17 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
   kv.page_size = kPageSize;
   kv.type_k = options.type_k;
   kv.type_v = options.type_v;
+  MINFER_TRY(KvCache::create(kv));  // of no pages: refuses types that cannot hold the heads before their bytes are counted
   const int64_t per_token = kv_bytes_per_token(hp, kv.type_k, kv.type_v);
   int64_t n_ctx = options.n_ctx;
   const int64_t memory = memory_available_bytes();
   if (n_ctx == 0) {  // a quarter of what is free for the cache, unless the model's whole context is smaller
-    const int64_t fits = std::max<int64_t>(memory / 4 / (per_token * std::max(1, options.n_seqs)), 512);
-    n_ctx = std::min<int64_t>(hp.n_ctx_train, fits);
+    const int64_t fits = std::max<int64_t>(memory / 4 / (per_token * options.n_seqs), 512);
+    n_ctx = std::min<int64_t>({hp.n_ctx_train, fits, kMaxCtx});
   }
   r->n_ctx_ = static_cast<int32_t>(n_ctx);
   const int64_t pages = int64_t{round_up(r->n_ctx_, kPageSize) / kPageSize} * options.n_seqs;
-  if (options.n_seqs < 1 || pages > (int64_t{1} << 26)) {
+  if (pages > (int64_t{1} << 26)) {  // slots stay inside int32
     return make_error(ErrorCode::kInvalidArgument, "[engine] {} sequences of {} positions are out of range", options.n_seqs, n_ctx);
   }
   kv.n_pages = static_cast<int32_t>(pages);
@@ -99,7 +104,9 @@ Status Runner::reserve(int32_t seq, int32_t n) {
 }
 
 void Runner::truncate(int32_t seq, int32_t n) {
-  auto& pages = seqs_[static_cast<size_t>(seq)].pages;
+  Sequence& s = seqs_[static_cast<size_t>(seq)];
+  s.length = std::min(s.length, n);
+  auto& pages = s.pages;
   const auto keep = static_cast<size_t>(round_up(n, kPageSize) / kPageSize);
   while (pages.size() > keep) {
     pages_->give(pages.back());
@@ -137,20 +144,53 @@ Result<Plan*> Runner::plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_output
   return plans_.front().plan.get();
 }
 
-Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
-  if (batch.empty() || batch.size() > static_cast<size_t>(max_batch())) {
-    return make_error(ErrorCode::kInvalidArgument, "[engine] a step of {} tokens: expected 1 to {}", batch.size(), max_batch());
-  }
+// Checks a batch and moves the sequences it touches forward, pages included.
+Status Runner::advance(std::span<const BatchToken> batch) {
   const int32_t n_vocab = this->n_vocab();
-  std::vector<int32_t> rows_of;  // distinct sequences in order of appearance
-  int32_t n_outputs = 0, max_position = 0;
   for (const BatchToken& t : batch) {
     if (t.seq < 0 || static_cast<size_t>(t.seq) >= seqs_.size() || !seqs_[static_cast<size_t>(t.seq)].open) {
       return make_error(ErrorCode::kInvalidArgument, "[engine] sequence {} is not open", t.seq);
     }
     if (t.id < 0 || t.id >= n_vocab) return make_error(ErrorCode::kOutOfRange, "[engine] token id {}: expected 0 to {}", t.id, n_vocab - 1);
-    if (t.position < 0) return make_error(ErrorCode::kOutOfRange, "[engine] position {} is negative", t.position);
+    Sequence& s = seqs_[static_cast<size_t>(t.seq)];
+    if (t.position != s.length) {
+      return make_error(ErrorCode::kOutOfRange, "[engine] position {} of sequence {}: expected {}, the next one", t.position, t.seq, s.length);
+    }
     MINFER_TRY(reserve(t.seq, t.position + 1));
+    ++s.length;
+  }
+  return {};
+}
+
+Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
+  if (batch.empty() || batch.size() > static_cast<size_t>(max_batch())) {
+    return make_error(ErrorCode::kInvalidArgument, "[engine] a step of {} tokens: expected 1 to {}", batch.size(), max_batch());
+  }
+  struct Before {
+    int32_t seq, length;
+    size_t pages;
+  };
+  std::vector<Before> before;  // of the sequences in the batch
+  for (const BatchToken& t : batch) {
+    if (t.seq < 0 || static_cast<size_t>(t.seq) >= seqs_.size()) continue;  // advance() refuses it
+    if (std::any_of(before.begin(), before.end(), [&](const Before& b) { return b.seq == t.seq; })) continue;
+    before.push_back({t.seq, length(t.seq), seqs_[static_cast<size_t>(t.seq)].pages.size()});
+  }
+  const Status advanced = advance(batch);
+  Result<std::span<const float>> logits = advanced.ok() ? run_batch(batch) : Result<std::span<const float>>(advanced.error());
+  if (logits.ok()) return logits;
+  for (const Before& b : before) {
+    Sequence& s = seqs_[static_cast<size_t>(b.seq)];
+    s.length = b.length;
+    for (; s.pages.size() > b.pages; s.pages.pop_back()) pages_->give(s.pages.back());
+  }
+  return logits;
+}
+
+Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> batch) {
+  std::vector<int32_t> rows_of;  // distinct sequences in order of appearance
+  int32_t n_outputs = 0, max_position = 0;
+  for (const BatchToken& t : batch) {
     if (std::find(rows_of.begin(), rows_of.end(), t.seq) == rows_of.end()) rows_of.push_back(t.seq);
     n_outputs += t.want_logits ? 1 : 0;
     max_position = std::max(max_position, t.position);

@@ -45,11 +45,12 @@ class Runner {
   Result<int32_t> open_sequence();          // errors: all n_seqs are open
   void close_sequence(int32_t seq);         // its pages become free
   Status reserve(int32_t seq, int32_t n);   // pages for positions 0..n-1; errors: n > n_ctx, pages
-  void truncate(int32_t seq, int32_t n);    // gives back pages past the first n positions
+  void truncate(int32_t seq, int32_t n);    // forgets all but the first n positions and gives back their pages
+  int32_t length(int32_t seq) const { return seqs_[static_cast<size_t>(seq)].length; }  // positions stored
 
-  // Runs one step over at most max_batch() tokens. Positions of one sequence must follow what was stored before;
-  // pages are reserved as needed. Returns [rows, n_vocab] logits of the tokens that want them, in batch order, valid
-  // until the next step.
+  // Runs one step over at most max_batch() tokens. A token's position must be the next of its sequence (an error
+  // otherwise: it would read rows never stored); pages are reserved as needed. Returns [rows, n_vocab] logits of the
+  // tokens that want them, in batch order, valid until the next step.
   Result<std::span<const float>> step(std::span<const BatchToken> batch);
   int32_t max_batch() const { return 4096; }
 
@@ -71,6 +72,8 @@ class Runner {
 
  private:
   Runner() = default;
+  Status advance(std::span<const BatchToken> batch);
+  Result<std::span<const float>> run_batch(std::span<const BatchToken> batch);
   struct CachedPlan {
     GraphParams params;
     std::unique_ptr<Plan> plan;
@@ -92,6 +95,7 @@ class Runner {
   bool fused_attention_ = false;
   struct Sequence {
     bool open = false;
+    int32_t length = 0;           // positions whose K and V are stored
     std::vector<int32_t> pages;
   };
   std::vector<Sequence> seqs_;
