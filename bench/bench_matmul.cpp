@@ -119,31 +119,44 @@ double read_bandwidth(ThreadPool& pool, const Buffer& buffer, int runs) {
   return best;
 }
 
-// Random bytes with sane scales: NaN and denormals would not change the speed, but zeros in every block are unlike weights.
+// Random bytes with sane scales: NaN and denormals would not change the speed, but zeros in every block are unlike
+// weights.
 void fill_random(const TensorView& w, std::mt19937& rng) {
   const int64_t bytes = w.row_bytes * w.shape.rows();
   uint32_t* words = w.as<uint32_t>();
-  for (int64_t i = 0; i < bytes / 4; ++i) words[i] = static_cast<uint32_t>(rng()) & 0xbfffbfffu;  // no f16 exponent of 31
+  for (int64_t i = 0; i < bytes / 4; ++i)
+    words[i] = static_cast<uint32_t>(rng()) & 0xbfffbfffu;  // no f16 exponent of 31
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string types = "q8_0,q4_0,q4_1,q4_k,q5_k,q6_k,q3_k,q2_k,q5_0,q5_1,iq4_nl,iq4_xs,mxfp4,f16,bf16,f32", tokens = "1,4,8,512";
+  std::string types = "q8_0,q4_0,q4_1,q4_k,q5_k,q6_k,q3_k,q2_k,q5_0,q5_1,iq4_nl,iq4_xs,mxfp4,f16,bf16,f32",
+              tokens = "1,4,8,512";
   std::string threads = "1,2", isa_text;
   int64_t m = 3072, k = 1024, ms = 200;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i], value = argv[i + 1];
-    if (key == "--types") types = value;
-    else if (key == "--tokens") tokens = value;
-    else if (key == "--threads") threads = value;
-    else if (key == "--isa") isa_text = value;
-    else if (key == "-m") m = std::stoll(value);
-    else if (key == "-k") k = std::stoll(value);
-    else if (key == "--ms") ms = std::stoll(value);
-    else return std::fprintf(stderr, "unknown option %s\n", key.c_str()), 2;
+    if (key == "--types")
+      types = value;
+    else if (key == "--tokens")
+      tokens = value;
+    else if (key == "--threads")
+      threads = value;
+    else if (key == "--isa")
+      isa_text = value;
+    else if (key == "-m")
+      m = std::stoll(value);
+    else if (key == "-k")
+      k = std::stoll(value);
+    else if (key == "--ms")
+      ms = std::stoll(value);
+    else
+      return std::fprintf(stderr, "unknown option %s\n", key.c_str()), 2;
   }
-  IsaLevel isa = isa_supported(IsaLevel::kAvx512) ? IsaLevel::kAvx512 : isa_supported(IsaLevel::kAvx2) ? IsaLevel::kAvx2 : IsaLevel::kScalar;
+  IsaLevel isa = isa_supported(IsaLevel::kAvx512) ? IsaLevel::kAvx512
+                 : isa_supported(IsaLevel::kAvx2) ? IsaLevel::kAvx2
+                                                  : IsaLevel::kScalar;
   if (!isa_text.empty()) {
     const auto level = isa_from_name(isa_text);
     if (!level || !isa_supported(*level)) return std::fprintf(stderr, "no such isa here: %s\n", isa_text.c_str()), 2;
@@ -180,7 +193,8 @@ int main(int argc, char** argv) {
       const double pack_rate = static_cast<double>(one.storage.bytes()) / seconds_since(t_pack);
       const int64_t weight_bytes = static_cast<int64_t>(one.storage.bytes());
       const int64_t copies = std::max<int64_t>(1, kStream / weight_bytes);
-      for (int64_t c = 0; c < copies; ++c) std::memcpy(big.data() + c * weight_bytes, one.storage.data(), one.storage.bytes());
+      for (int64_t c = 0; c < copies; ++c)
+        std::memcpy(big.data() + c * weight_bytes, one.storage.data(), one.storage.bytes());
 
       for (const std::string& tok : split(tokens)) {
         const int64_t n = std::stoll(tok);
@@ -189,7 +203,8 @@ int main(int argc, char** argv) {
         x.row_bytes = k * 4;
         y.shape = {n, m};
         y.row_bytes = m * 4;
-        const Buffer xb = Buffer::allocate(static_cast<size_t>(n * k * 4)).value(), yb = Buffer::allocate(static_cast<size_t>(n * m * 4)).value();
+        const Buffer xb = Buffer::allocate(static_cast<size_t>(n * k * 4)).value(),
+                     yb = Buffer::allocate(static_cast<size_t>(n * m * 4)).value();
         x.data = xb.data();
         y.data = yb.data();
         std::normal_distribution<float> normal;
@@ -236,8 +251,9 @@ int main(int argc, char** argv) {
         const double rate = static_cast<double>(weight_bytes) / s;
         const double peak = dtype_info(*dtype).quantized ? int8_peak : fma_peak;
         const double read = n <= 16 ? read_bandwidth(*pool, big, 1) : 0;
-        std::printf("  %-7s n=%-4lld %8.1f us (best %8.1f)  %7.1f GOP/s %5.1f %%  %6.2f GB/s", type.c_str(), static_cast<long long>(n),
-                    s * 1e6, best * 1e6, ops / 1e9, peak > 0 ? 100 * ops / peak : 0, rate / 1e9);
+        std::printf("  %-7s n=%-4lld %8.1f us (best %8.1f)  %7.1f GOP/s %5.1f %%  %6.2f GB/s", type.c_str(),
+                    static_cast<long long>(n), s * 1e6, best * 1e6, ops / 1e9, peak > 0 ? 100 * ops / peak : 0,
+                    rate / 1e9);
         if (read > 0) std::printf(" %5.1f %% of %.1f", 100 * rate / read, read / 1e9);
         std::printf("   pack %.1f GB/s\n", pack_rate / 1e9);
         std::fflush(stdout);

@@ -10,18 +10,30 @@
 
 namespace minfer::cpu {
 
-inline constexpr int kRowGroup = 16;        // rows interleaved: f32 lanes of a 512-bit vector, one output row each
-inline constexpr int kMaxTile = 16;         // tokens of the widest tile: with 8 weight vectors still in 32 registers
-inline constexpr int kMaxGroups = 4;        // row groups a float kernel may take at once
-inline constexpr int64_t kSegment = 1024;   // values of k per partial sum (docs/numerics.md)
-inline constexpr int kActBlock = 32;        // values per quantized activation block
+inline constexpr int kRowGroup = 16;       // rows interleaved: f32 lanes of a 512-bit vector, one output row each
+inline constexpr int kMaxTile = 16;        // tokens of the widest tile: with 8 weight vectors still in 32 registers
+inline constexpr int kMaxGroups = 4;       // row groups a float kernel may take at once
+inline constexpr int64_t kSegment = 1024;  // values of k per partial sum (docs/numerics.md)
+inline constexpr int kActBlock = 32;       // values per quantized activation block
 
 // Storage formats of weights, in the order of the kernel table.
 enum PackedFormat : int {
-  kFmtF32, kFmtF16, kFmtBF16,
-  kFmtQ4_0, kFmtQ4_1, kFmtQ5_0, kFmtQ5_1, kFmtQ8_0,
-  kFmtQ2_K, kFmtQ3_K, kFmtQ4_K, kFmtQ5_K, kFmtQ6_K,
-  kFmtIQ4_NL, kFmtIQ4_XS, kFmtMXFP4,
+  kFmtF32,
+  kFmtF16,
+  kFmtBF16,
+  kFmtQ4_0,
+  kFmtQ4_1,
+  kFmtQ5_0,
+  kFmtQ5_1,
+  kFmtQ8_0,
+  kFmtQ2_K,
+  kFmtQ3_K,
+  kFmtQ4_K,
+  kFmtQ5_K,
+  kFmtQ6_K,
+  kFmtIQ4_NL,
+  kFmtIQ4_XS,
+  kFmtMXFP4,
   kFmtCount,
 };
 
@@ -42,17 +54,17 @@ inline constexpr int kActBytes = 60;  // bytes per token and block
 
 // One call of a tile kernel: `rows` output rows times `tokens` tokens over one segment of k.
 struct Tile {
-  const uint8_t* w;         // packed weights (or unpacked codes) of the first row group, at the segment's first block
-  int64_t w_stride;         // bytes from one row group to the next
-  const uint8_t* x;         // activation tile at the segment's first block (value, for the float form)
-  int64_t k;                // values in the segment, 1..kSegment
-  int width;                // T of the activation tile
-  int tokens;               // of them valid: 1..width
-  int groups;               // row groups: 1..FormatKernels::groups
-  int rows;                 // valid rows: 16 * (groups - 1) < rows <= 16 * groups
-  float* const* y;          // [tokens] pointers to [rows]
-  bool first;               // first segment: y = acc, else y = y + acc
-  const float* bias;        // [rows] or null; added after the last segment: null in all others
+  const uint8_t* w;   // packed weights (or unpacked codes) of the first row group, at the segment's first block
+  int64_t w_stride;   // bytes from one row group to the next
+  const uint8_t* x;   // activation tile at the segment's first block (value, for the float form)
+  int64_t k;          // values in the segment, 1..kSegment
+  int width;          // T of the activation tile
+  int tokens;         // of them valid: 1..width
+  int groups;         // row groups: 1..FormatKernels::groups
+  int rows;           // valid rows: 16 * (groups - 1) < rows <= 16 * groups
+  float* const* y;    // [tokens] pointers to [rows]
+  bool first;         // first segment: y = acc, else y = y + acc
+  const float* bias;  // [rows] or null; added after the last segment: null in all others
   const float* const* residual;  // [tokens] pointers to [rows] or null; added after the bias, as above
 };
 using TileFn = void (*)(const Tile& tile);
@@ -62,9 +74,9 @@ struct FormatKernels {
   int groups;                 // row groups a call of `tile` takes at most
 
   // The form for many tokens, or null: codes and scales of one row group expanded once and used for every tile.
-  void (*unpack)(const uint8_t* w,  // packed row group at a segment's first block
-                 int64_t k,         // values in the segment
-                 uint8_t* dst);     // [k / 32][unpacked_bytes], 64-byte aligned
+  void (*unpack)(const uint8_t* w,     // packed row group at a segment's first block
+                 int64_t k,            // values in the segment
+                 uint8_t* dst);        // [k / 32][unpacked_bytes], 64-byte aligned
   int unpacked_bytes;                  // per block of 32 values of 16 rows
   TileFn tile_unpacked[kMaxTile + 1];  // groups = 1
   int unpack_from;                     // number of tokens from which it pays
@@ -72,19 +84,21 @@ struct FormatKernels {
 
 struct MatmulKernels {
   const char* isa;
-  // Tile widths offered, ascending, ending in 0; the first is 1. Every format has a kernel for each of them: direct ones
-  // for steps of fewer than unpack_from tokens (any number where there is no unpacked form), unpacked ones from there on.
+  // Tile widths offered, ascending, ending in 0; the first is 1. Every format has a kernel for each of them: direct
+  // ones for steps of fewer than unpack_from tokens (any number where there is no unpacked form), unpacked ones from
+  // there on.
   int widths[kMaxTile + 1];        // block formats
   int float_widths[kMaxTile + 1];  // float formats
 
-  // Quantizes k values (a multiple of 32) of `tokens` rows into the q8a form of width `width`; missing tokens get zeros.
+  // Quantizes k values (a multiple of 32) of `tokens` rows into the q8a form of width `width`; missing tokens get
+  // zeros.
   void (*quantize)(const float* const* x,  // [tokens] pointers to [k]
                    int tokens, int width, int64_t k,
-                   uint8_t* dst);          // [k / 32][kActBytes * width]
+                   uint8_t* dst);  // [k / 32][kActBytes * width]
   // Interleaves rows into the float form; missing tokens get zeros.
   void (*interleave)(const float* const* x,  // [tokens] pointers to [k]
                      int tokens, int width, int64_t k,
-                     float* dst);            // [k][width]
+                     float* dst);  // [k][width]
   FormatKernels formats[kFmtCount];
 };
 

@@ -1,5 +1,5 @@
-// Conformance of the packed matmul kernels: every format, instruction set, tile width, row tail and segment tail against
-// the reference, bit by bit (a NaN equals any NaN).
+// Conformance of the packed matmul kernels: every format, instruction set, tile width, row tail and segment tail
+// against the reference, bit by bit (a NaN equals any NaN).
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 namespace minfer::cpu {
 namespace {
 
-const DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ4_0, DType::kQ4_1,   DType::kQ5_0,
-                        DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K,   DType::kQ5_K,
+const DType kTypes[] = {DType::kF32,  DType::kF16,    DType::kBF16,   DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
+                        DType::kQ5_1, DType::kQ8_0,   DType::kQ2_K,   DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
                         DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4};
 
 std::vector<IsaLevel> isas() {
@@ -62,11 +62,16 @@ struct Tensor {
 // Offsets of a block's f16 fields, ended by -1.
 std::vector<int> f16_fields(DType t) {
   switch (t) {
-    case DType::kQ4_1: case DType::kQ5_1: case DType::kQ4_K: case DType::kQ5_K: return {0, 2};
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K: return {0, 2};
     case DType::kQ2_K: return {80, 82};
     case DType::kQ3_K: return {108};
     case DType::kQ6_K: return {208};
-    case DType::kF32: case DType::kBF16: case DType::kMXFP4: return {};
+    case DType::kF32:
+    case DType::kBF16:
+    case DType::kMXFP4: return {};
     default: return {0};
   }
 }
@@ -213,7 +218,8 @@ TEST_P(MatMul, EveryTileWidthRowTailAndSegment) {
           Tensor y(DType::kF32, {n, m});
           const Attrs attrs;
           ASSERT_TRUE(run_kernel(matmul_op_kernels(Op::kMatMul, isa)[0], Op::kMatMul, attrs, {xn.view, packed.view},
-                                 {y.view}, threads).ok());
+                                 {y.view}, threads)
+                          .ok());
           ASSERT_TRUE(equal_rows(y, want, n)) << label(t, isa, n, m, k, threads);
         }
       }
@@ -236,7 +242,8 @@ TEST_P(MatMul, ManyTokens) {
       Tensor y(DType::kF32, {n, m});
       const Attrs attrs;
       ASSERT_TRUE(run_kernel(matmul_op_kernels(Op::kMatMul, isa)[0], Op::kMatMul, attrs, {x.view, packed.view},
-                             {y.view}, threads).ok());
+                             {y.view}, threads)
+                      .ok());
       ASSERT_TRUE(equal_rows(y, want, n)) << label(t, isa, n, m, k, threads);
     }
   }
@@ -272,16 +279,18 @@ TEST_P(MatMul, AddAndGroup) {
         }
         const Attrs attrs;
         ASSERT_TRUE(run_kernel(matmul_op_kernels(Op::kMatMulAdd, isa)[0], Op::kMatMulAdd, attrs,
-                               {xn.view, p0.view, mode & 1 ? b0.view : absent, mode & 2 ? rn.view : absent},
-                               {got.view}, threads).ok());
+                               {xn.view, p0.view, mode & 1 ? b0.view : absent, mode & 2 ? rn.view : absent}, {got.view},
+                               threads)
+                        .ok());
         ASSERT_TRUE(equal_rows(got, want, n)) << label(t, isa, n, 40, k, threads) << " mode=" << mode;
       }
       Attrs attrs;
       attrs.n_group = 3;
       Tensor g0(DType::kF32, {n, 40}), g1(DType::kF32, {n, 17}), g2(DType::kF32, {n, 33});
       ASSERT_TRUE(run_kernel(matmul_op_kernels(Op::kMatMulGroup, isa)[0], Op::kMatMulGroup, attrs,
-                             {xn.view, p0.view, p1.view, p2.view, absent, absent, b2.view},
-                             {g0.view, g1.view, g2.view}, threads).ok());
+                             {xn.view, p0.view, p1.view, p2.view, absent, absent, b2.view}, {g0.view, g1.view, g2.view},
+                             threads)
+                      .ok());
       Tensor want2(DType::kF32, {n, 33});
       for (int64_t r = 0; r < n; ++r) {
         for (int64_t i = 0; i < 33; ++i) want2.view.row<float>(r)[i] = y2.view.row<float>(r)[i] + b2.f32()[i];
@@ -316,8 +325,8 @@ TEST_P(MatMul, Experts) {
       for (const IsaLevel isa : isas()) {
         for (int threads = 1; threads <= 3; threads += 2) {
           Tensor y(DType::kF32, {n, top_k, m});
-          ASSERT_TRUE(run_kernel(matmul_op_kernels(Op::kMoeMatMul, isa)[0], Op::kMoeMatMul, attrs, in, {y.view},
-                                 threads).ok());
+          ASSERT_TRUE(
+              run_kernel(matmul_op_kernels(Op::kMoeMatMul, isa)[0], Op::kMoeMatMul, attrs, in, {y.view}, threads).ok());
           ASSERT_TRUE(equal_rows(y, want, n * top_k)) << label(t, isa, n, m, k, threads) << " per_slot=" << per_slot;
         }
       }
@@ -434,8 +443,9 @@ TEST(MatMulKernels, EmptyBatch) {
   const PackedWeight packed = pack(w);
   const Attrs attrs;
   for (const IsaLevel isa : isas()) {
-    EXPECT_TRUE(run_kernel(matmul_op_kernels(Op::kMatMul, isa)[0], Op::kMatMul, attrs, {x.view, packed.view},
-                           {y.view}, 2).ok());
+    EXPECT_TRUE(
+        run_kernel(matmul_op_kernels(Op::kMatMul, isa)[0], Op::kMatMul, attrs, {x.view, packed.view}, {y.view}, 2)
+            .ok());
     EXPECT_TRUE(y.guarded());
   }
 }

@@ -282,7 +282,8 @@ Result<std::optional<PackedWeight>> pack_weight(const TensorView& plain, ThreadP
   const int64_t groups = packed_groups(m), group_bytes = packed_group_bytes(plain.dtype, k);
   const std::optional<int64_t> bytes = checked_mul(n_expert * groups, group_bytes);
   if (!bytes) {
-    return make_error(ErrorCode::kResourceExhausted, "[pack] weight {} of type {}: too large", plain.shape.str(), info.name);
+    return make_error(ErrorCode::kResourceExhausted, "[pack] weight {} of type {}: too large", plain.shape.str(),
+                      info.name);
   }
 
   PackedWeight packed;

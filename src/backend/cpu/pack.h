@@ -14,11 +14,13 @@
 //   q4_k, q5_k       f16 d[16], f16 dmin[16], low four bits of scale | minimum << 4: u8[8][16], high two bits u32[16]
 //                    (scale of sub-block s at bit 2s, minimum at 16 + 2s), then 8 times: nibbles (q5_k: and bits)
 //   q6_k             f16 d[16], then 8 times: i8 scale of the first half[16], of the second half[16], nibbles, pairs
-//   q3_k             f16 d[16], low four bits of both halves' scales u8[8][16], high two bits u32[16] (half h of block b
+//   q3_k             f16 d[16], low four bits of both halves' scales u8[8][16], high two bits u32[16] (half h of block
+//   b
 //                    at bit 4b + 2h), then 8 times: pairs, bits
 //   q2_k             f16 d[16], f16 dmin[16], then 8 times: u8 scale | minimum << 4 of the first half[16], of the
 //                    second[16], pairs
-//   iq4_xs           f16 d[16], low four bits of the scales u32[16] (nibble s), high two bits u16[16], then 8 times: nibbles
+//   iq4_xs           f16 d[16], low four bits of the scales u32[16] (nibble s), high two bits u16[16], then 8 times:
+//   nibbles
 // Errors:  memory; a type without kernels; a row length the block size does not divide.
 // Threads: pack_weight uses the pool; the rest is pure.
 #pragma once

@@ -113,8 +113,7 @@ MINFER_INLINE void scales_k4(const uint8_t* w, const K4Unit& u, int j, int h, Sc
   const __m256i high = _mm256_srlv_epi32(u.high, _mm256_set1_epi32(2 * j));
   const __m256i m15 = _mm256_set1_epi32(15), m48 = _mm256_set1_epi32(0x30);
   const __m256i sc = _mm256_or_si256(_mm256_and_si256(low, m15), _mm256_and_si256(_mm256_slli_epi32(high, 4), m48));
-  const __m256i mn =
-      _mm256_or_si256(_mm256_srli_epi32(low, 4), _mm256_and_si256(_mm256_srli_epi32(high, 12), m48));
+  const __m256i mn = _mm256_or_si256(_mm256_srli_epi32(low, 4), _mm256_and_si256(_mm256_srli_epi32(high, 12), m48));
   s.a = _mm256_mul_ps(u.d, _mm256_cvtepi32_ps(sc));
   const __m256 b = _mm256_mul_ps(u.dmin, _mm256_cvtepi32_ps(mn));
   s.b = _mm256_xor_ps(b, _mm256_set1_ps(-0.0f));  // fma(-b, s, acc)
@@ -175,8 +174,7 @@ struct Q3_K {  // codes plus 4: q - (bit ? 0 : 4) = (q | bit << 2) - 4
     const __m256i high = _mm256_srlv_epi32(u.high, _mm256_set1_epi32(4 * j));
     const __m256i m15 = _mm256_set1_epi32(15), m48 = _mm256_set1_epi32(0x30), off = _mm256_set1_epi32(32);
     const __m256i a = _mm256_or_si256(_mm256_and_si256(low, m15), _mm256_and_si256(_mm256_slli_epi32(high, 4), m48));
-    const __m256i b =
-        _mm256_or_si256(_mm256_srli_epi32(low, 4), _mm256_and_si256(_mm256_slli_epi32(high, 2), m48));
+    const __m256i b = _mm256_or_si256(_mm256_srli_epi32(low, 4), _mm256_and_si256(_mm256_slli_epi32(high, 2), m48));
     const __m256i sc0 = _mm256_sub_epi32(a, off), sc1 = _mm256_sub_epi32(b, off);
     s.a = u.d;
     s.sc0 = both16(sc0);

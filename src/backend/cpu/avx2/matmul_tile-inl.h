@@ -55,8 +55,8 @@ struct Scales {
   __m256i pair;      // i16 pairs: kHalves (-bias * sc0, -bias * sc1), kHalvesMin (mn0, mn1)
 };
 
-// A format F has: kStep, kBias (0, 8, 16; kHalves: taken out by `pair`), kChunk, kBlocks, kUnitBytes, and for the half h
-// of a row group: open(w, h) -> Unit, scales(w, unit, j, h, out), code(w, j, g, h) -> codes of group g of block j.
+// A format F has: kStep, kBias (0, 8, 16; kHalves: taken out by `pair`), kChunk, kBlocks, kUnitBytes, and for the half
+// h of a row group: open(w, h) -> Unit, scales(w, unit, j, h, out), code(w, j, g, h) -> codes of group g of block j.
 template <int bias>
 MINFER_INLINE __m256i start_value(const uint8_t* x, int width, int t) {
   static_assert(bias == 0 || bias == 8 || bias == 16);
@@ -107,7 +107,7 @@ MINFER_INLINE void tile_halves(const Tile& a, int h0) {
         F::scales(w, unit[h], j, h0 + h, s);
         __m256i sum[T];
 #pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) sum[t] = start_value<kHalf ? 0 : F::kBias>(x, T, t);
+        for (int t = 0; t < T; ++t) sum[t] = start_value < kHalf ? 0 : F::kBias > (x, T, t);
 #pragma GCC unroll 8
         for (int c = 0; c < 8; c += kChunk) {
           __m256i part[T];
@@ -202,9 +202,7 @@ MINFER_INLINE __m256i pair_code(const uint8_t* p, int g, int h, int to) {
 }
 
 // (lo, hi) as an i16 pair per lane, lo and hi being i32 lanes that fit.
-MINFER_INLINE __m256i pair16(__m256i lo, __m256i hi) {
-  return _mm256_blend_epi16(lo, _mm256_slli_epi32(hi, 16), 0xaa);
-}
+MINFER_INLINE __m256i pair16(__m256i lo, __m256i hi) { return _mm256_blend_epi16(lo, _mm256_slli_epi32(hi, 16), 0xaa); }
 
 }  // namespace
 }  // namespace minfer::cpu::avx2

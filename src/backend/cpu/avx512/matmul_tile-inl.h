@@ -58,8 +58,8 @@ struct Block {
 };
 
 // A format F has:
-//   kStep, kBias (of the codes: 0, 8, 16, 127 or 128; kHalves: taken out by `pair`), kBlocks (32-blocks per unit: 1, 8),
-//   kUnitBytes, struct Unit, open(w) -> Unit, block(w, unit, j, out).
+//   kStep, kBias (of the codes: 0, 8, 16, 127 or 128; kHalves: taken out by `pair`), kBlocks (32-blocks per unit: 1,
+//   8), kUnitBytes, struct Unit, open(w) -> Unit, block(w, unit, j, out).
 template <int bias>
 MINFER_INLINE __m512i start_value(const uint8_t* x, int width, int t) {
   if constexpr (bias == 0) {

@@ -73,7 +73,8 @@ struct UnpackedHalves {  // q6_k
 // codes * scale + add per byte, for products that end in 0..255; `scale` holds i32 lanes of at most 16 bits.
 MINFER_INLINE void scale_codes(__m512i* q, __m512i scale, int sub, int add) {
   const __m512i s = pair16(scale, scale), low = _mm512_set1_epi16(255);
-  const __m512i vsub = _mm512_set1_epi16(static_cast<int16_t>(sub)), vadd = _mm512_set1_epi16(static_cast<int16_t>(add));
+  const __m512i vsub = _mm512_set1_epi16(static_cast<int16_t>(sub)),
+                vadd = _mm512_set1_epi16(static_cast<int16_t>(add));
 #pragma GCC unroll 4
   for (int g = 0; g < 4; ++g) {
     const __m512i even = _mm512_sub_epi16(_mm512_and_si512(q[g], low), vsub);

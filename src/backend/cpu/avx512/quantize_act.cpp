@@ -78,8 +78,8 @@ MINFER_INLINE bool quantize_4_blocks(const float* x, uint8_t* dst, int width, in
   amax = _mm512_max_epu32(amax, _mm512_shuffle_epi32(amax, _MM_PERM_BADC));
   amax = _mm512_max_epu32(amax, _mm512_shuffle_epi32(amax, _MM_PERM_CDAB));
   // amax - 2^-100 as unsigned is below infinity - 2^-100 exactly for ordinary blocks.
-  const __mmask16 ordinary = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(amax, _mm512_set1_epi32(kTiny)),
-                                                     _mm512_set1_epi32(kInfinity - kTiny));
+  const __mmask16 ordinary =
+      _mm512_cmplt_epu32_mask(_mm512_sub_epi32(amax, _mm512_set1_epi32(kTiny)), _mm512_set1_epi32(kInfinity - kTiny));
   if (ordinary != 0xffff) return false;
 
   const __m512 limit = _mm512_set1_ps(127.0f);
@@ -102,8 +102,8 @@ MINFER_INLINE bool quantize_4_blocks(const float* x, uint8_t* dst, int width, in
   _mm512_store_ps(ds, d);
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const __m512i packed = _mm512_packs_epi16(_mm512_packs_epi32(c[4 * i], c[4 * i + 1]),
-                                              _mm512_packs_epi32(c[4 * i + 2], c[4 * i + 3]));
+    const __m512i packed =
+        _mm512_packs_epi16(_mm512_packs_epi32(c[4 * i], c[4 * i + 1]), _mm512_packs_epi32(c[4 * i + 2], c[4 * i + 3]));
     const __m512i q = _mm512_permutexvar_epi32(order, packed);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + 2 * i * kActBytes * width + t * kActBlock),
                         _mm512_castsi512_si256(q));

@@ -10,10 +10,10 @@ namespace {
 enum class Step { kScale, kScaleMin, kHalves, kHalvesMin };
 
 struct Block {
-  int16_t q[kRowGroup][kActBlock];                 // signed codes
-  float a[kRowGroup], b[kRowGroup];                // scale; minimum (negated for K-quants) or dmin
-  int32_t sc0[kRowGroup], sc1[kRowGroup];          // scales of the halves
-  int32_t mn0[kRowGroup], mn1[kRowGroup];          // minimums of the halves
+  int16_t q[kRowGroup][kActBlock];         // signed codes
+  float a[kRowGroup], b[kRowGroup];        // scale; minimum (negated for K-quants) or dmin
+  int32_t sc0[kRowGroup], sc1[kRowGroup];  // scales of the halves
+  int32_t mn0[kRowGroup], mn1[kRowGroup];  // minimums of the halves
 };
 
 template <typename T>
@@ -279,7 +279,8 @@ void tile(const Tile& a) {
         int16_t q[kActBlock];
         for (int i = 0; i < kActBlock; ++i) q[i] = load<int8_t>(x + t * kActBlock + i);
         const float d = load<float>(x + kActD * a.width + 4 * t), s = load<float>(x + kActS * a.width + 4 * t);
-        const int32_t h0 = load<int16_t>(x + kActH * a.width + 4 * t), h1 = load<int16_t>(x + kActH * a.width + 4 * t + 2);
+        const int32_t h0 = load<int16_t>(x + kActH * a.width + 4 * t),
+                      h1 = load<int16_t>(x + kActH * a.width + 4 * t + 2);
         for (int r = 0; r < kRowGroup; ++r) {
           int32_t e;
           if constexpr (F::kStep == Step::kHalves || F::kStep == Step::kHalvesMin) {

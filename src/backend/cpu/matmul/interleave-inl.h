@@ -9,7 +9,8 @@ namespace minfer::cpu {
 namespace {
 
 // Four tokens from t on.
-inline __attribute__((always_inline)) void interleave_4(const float* const* x, int t, int width, int64_t k, float* dst) {
+inline __attribute__((always_inline)) void interleave_4(const float* const* x, int t, int width, int64_t k,
+                                                        float* dst) {
   int64_t i = 0;
   for (; i + 4 <= k; i += 4) {
     __m128 a = _mm_loadu_ps(x[t] + i), b = _mm_loadu_ps(x[t + 1] + i);

@@ -134,7 +134,8 @@ void run_moe(const MatmulKernels& kernels, const KernelArgs& args, Worker& worke
   p.bias = nullptr;
   const int64_t groups = packed_groups(plan.m);
   const int64_t step = kernels.formats[p.format].groups;
-  int64_t chunk = plan.pairs > kMaxTile * plan.n_expert ? kPrefillGroups : std::max<int64_t>(1, kStreamBytes / p.group_bytes);
+  int64_t chunk =
+      plan.pairs > kMaxTile * plan.n_expert ? kPrefillGroups : std::max<int64_t>(1, kStreamBytes / p.group_bytes);
   chunk = std::min(chunk, std::max<int64_t>(1, groups / (2 * worker.count())));
   chunk = (chunk + step - 1) / step * step;
   const int64_t per_expert = (groups + chunk - 1) / chunk;

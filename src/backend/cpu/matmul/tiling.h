@@ -14,9 +14,9 @@ namespace minfer::cpu {
 // n tokens as full tiles of the widest width, then one of the smallest width that takes the rest.
 struct Tiling {
   int64_t n = 0;
-  int64_t count = 0;   // tiles
-  int full = 1;        // width of every tile but the last
-  int last = 1;        // width of the last
+  int64_t count = 0;  // tiles
+  int full = 1;       // width of every tile but the last
+  int last = 1;       // width of the last
   int64_t first(int64_t tile) const { return tile * full; }
   int width(int64_t tile) const { return tile + 1 == count ? last : full; }
   int tokens(int64_t tile) const { return static_cast<int>(tile + 1 == count ? n - tile * full : full); }
@@ -25,13 +25,11 @@ Tiling make_tiling(const int* widths, int64_t n);  // widths: as in MatmulKernel
 
 // The rows of an f32 tensor that the tokens 0, 1, ... of a matmul use: all in order, or those an index names.
 struct Rows {
-  std::byte* data = nullptr;   // null: absent
+  std::byte* data = nullptr;  // null: absent
   int64_t row_bytes = 0;
   const int32_t* index = nullptr;  // [n] or null
   int32_t divisor = 1;             // rows shared by so many entries of the index
-  float* at(int64_t i) const {
-    return reinterpret_cast<float*>(data + (index ? index[i] / divisor : i) * row_bytes);
-  }
+  float* at(int64_t i) const { return reinterpret_cast<float*>(data + (index ? index[i] / divisor : i) * row_bytes); }
 };
 
 // Activations of n rows of k values in the forms the weights need. Tiles lie one after the other; tile i of the
@@ -59,10 +57,10 @@ void fill_activations(const Activations& a, const Rows& x, int64_t begin, int64_
 // One piece of work: row groups [group0, group1) of a weight times tiles [tile0, tile1).
 struct Piece {
   PackedFormat format;
-  const uint8_t* w;     // packed rows of the whole matrix
+  const uint8_t* w;       // packed rows of the whole matrix
   int64_t group_bytes;    // bytes of a row group
   int64_t segment_bytes;  // bytes of kSegment values of it (block sizes divide kSegment)
-  int64_t m;            // rows of the matrix
+  int64_t m;              // rows of the matrix
   int64_t group0, group1;
   int64_t tile0, tile1;
   Rows y;             // of m values, one per token
