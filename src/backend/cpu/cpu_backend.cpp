@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backend/cpu/matmul/matmul_ops.h"
-#include "backend/cpu/ops/op_kernels.h"
+#include "backend/cpu/ops/op_lists.h"
 #include "backend/ref/ref_kernels.h"
 
 namespace minfer::cpu {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "backend/cpu/ops/attention_blocks.h"
-#include "backend/cpu/ops/op_kernels.h"
+#include "backend/cpu/ops/op_lists.h"
 #include "backend/cpu/select.h"
 #include "tensor/kv_layout.h"
 

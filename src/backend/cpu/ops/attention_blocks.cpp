@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/ops/op_kernels.h"
+#include "backend/cpu/ops/op_lists.h"
 
 namespace minfer::cpu {
 

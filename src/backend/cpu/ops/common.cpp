@@ -1,5 +1,5 @@
 // Helpers shared by the op kernels.
-#include "backend/cpu/ops/op_kernels.h"
+#include "backend/cpu/ops/op_lists.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // add, mul, scale, unary, softcap, gated_act, moe_combine.
 // Threads: the values of all rows are one line, cut into one piece per worker.
-#include "backend/cpu/ops/op_kernels.h"
+#include "backend/cpu/ops/op_lists.h"
 #include "backend/cpu/select.h"
 #include "base/fmath.h"
 

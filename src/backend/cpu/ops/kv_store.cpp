@@ -2,7 +2,7 @@
 // Errors:  a slot outside the region, before anything of its token is written by any worker.
 // Threads: (token, head) pairs are shared out; every worker checks the slots of the tokens it touches.
 // Requires: the slots of one step differ.
-#include "backend/cpu/ops/op_kernels.h"
+#include "backend/cpu/ops/op_lists.h"
 #include "backend/cpu/ops/rope_head.h"
 #include "backend/cpu/select.h"
 #include "tensor/kv_layout.h"

@@ -1,6 +1,6 @@
 // rms_norm, rms_norm_mul, rope: ops over rows or heads.
 // Threads: groups and heads are shared out; one never spans workers.
-#include "backend/cpu/ops/op_kernels.h"
+#include "backend/cpu/ops/op_lists.h"
 #include "backend/cpu/ops/rope_head.h"
 #include "backend/cpu/select.h"
 
