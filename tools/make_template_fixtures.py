@@ -105,7 +105,7 @@ s.find('o'), s.rfind('o'), s.find('zz'), s.index('W'), s.count('l'), u.find('ß'
 '%s' % 'one', '%s' % l, '%d' % 3.9, '%+d' % 5, '%e' % 12345.678, '%g' % 0.0001, '%c' % 'x', '%c' % 65, '%10s|' % u[:3], '%.2s' % 'abc'
 '{} {} {}'.format(1, 'a', none), '{0}{1}{0}'.format('a', 'b'), '{x}-{y[0]}-{z[k]}'.format(x=1, y=[2], z={'k': 3})
 '{:>5}|{:<5}|{:^5}|{:*^7}|{:05d}|{:.2f}|{:,}|{:x}|{:#x}|{:e}|{:%}'.format(1, 2, 3, 4, 5, 2.345, 1234567, 255, 255, 1234.5, 0.25)
-'{{}} {!r} {:{}}'.format('a', 'b', 5), '{:+d} {: d}'.format(3, 4), '{:s}'.format('x'), '{:.3}'.format('abcdef'), '{:.3}'.format(3.14159), '{:g}'.format(1e10)
+'{:_x} {:_d} {:_b}'.format(1234567890, 1234567, 1000), '{{}} {!r} {:{}}'.format('a', 'b', 5), '{:+d} {: d}'.format(3, 4), '{:s}'.format('x'), '{:.3}'.format('abcdef'), '{:.3}'.format(3.14159), '{:g}'.format(1e10)
 d.get('b'), d.get('zz'), d.get('zz', 'def'), d.keys(), d.values(), d.items(), d.keys()|list
 d.items()|list|length, d|length, d|list, s|length, u|length, l|count, empty|length
 l|first, l|last, s|first, s|last, d|first, empty|first, d.values()|first, ''|last
@@ -140,7 +140,7 @@ missing is defined, s is defined, nil is none, s is string, n is number, f is fl
 n is odd, n is even, 9 is divisibleby 3, 9 is divisibleby(2), n is eq 7, n is ne 7, n is lt 8, n is gt 8, 'a' is in 'abc', n is in l, s is lower, 'abc' is lower, 'ABC' is upper, nil is sameas none, true is sameas true, true is true, 1 is true, false is false
 range is callable, s is callable, missing is undefined, s is not undefined, d.items is callable, l is not mapping, 'upper' is filter, 'nope' is filter, 'odd' is test, ('a'|safe) is escaped
 missing|default('x'), nil|default('x'), nil|default('x', true), e|d('y', true), missing|default, d.zz|default(d.b)
-range(3), range(3)|list, range(1, 10, 3)|list, range(5, 0, -2)|list, range(3)[1], range(5)[1:3], range(3)|length, 2 in range(3), range(0)|list
+range(3), range(3)|list, range(1, 10, 3)|list, range(5, 0, -2)|list, range(3)[1], range(5)[1:3], range(10)[::-2], range(10)[3:3], range(9)[::2], range(9)[-1:0:-3], range(3)|length, 2 in range(3), range(0)|list
 dict(a=1, b=2), dict({'x': 1}, y=2), dict([('p', 1)]), namespace(a=1).a, namespace(a=1)
 cycler('a', 'b').next(), joiner(',')(), s|attr('upper') is defined, d|attr('b') is defined
 strftime_now('%Y-%m-%d %H:%M:%S'), strftime_now('%d %B %Y %A %j %p %I %y %b %a %%'), strftime_now('%-d %e %D %F %T')

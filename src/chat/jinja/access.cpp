@@ -1,6 +1,7 @@
 // Attributes, items and slices, as Jinja's sandbox resolves them.
 #include <limits>
 
+#include "base/checked.h"
 #include "chat/jinja/builtins.h"
 #include "chat/jinja/ops.h"
 #include "chat/jinja/print.h"
@@ -134,14 +135,18 @@ Value slice(Interp& in, const Value& object, const Value& start, const Value& st
   std::vector<Value> items;
   for (int64_t k = 0, i = from; k < count; ++k, i += k < count ? by : 0) items.push_back(list->items[static_cast<size_t>(i)]);
   if (object.is(Kind::kTuple)) return in.tuple(std::move(items));
-  const size_t n_items = items.size();
   Value out = in.list(std::move(items));
   if (list->is_range) {
     auto* made = out.object<ListObject>();
     made->is_range = true;
-    const int64_t width = list->range.step * (n_items > 1 ? by : 1);
-    const int64_t first = list->range.start + list->range.step * from;
-    made->range = {first, first + width * static_cast<int64_t>(n_items), width};
+    const auto at = [&](int64_t i) {
+      const auto offset = checked_mul(list->range.step, i);
+      const auto sum = offset ? checked_add(list->range.start, *offset) : offset;
+      return sum ? *sum : (overflow(), int64_t{0});
+    };
+    const auto width = checked_mul(list->range.step, by);
+    if (!width) overflow();
+    made->range = {at(from), at(to), *width};
   }
   return out;
 }

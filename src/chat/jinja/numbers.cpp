@@ -1,7 +1,6 @@
 // Reading and rounding numbers as Python's int(), float() and round() do.
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "chat/jinja/builtins.h"
 #include "chat/jinja/ops.h"
@@ -115,7 +114,10 @@ Value round_number(Interp&, const Value& v, int64_t digits, bool keep_int) {
     const double unit = std::pow(10.0, static_cast<double>(-digits));
     return Value::real(std::nearbyint(d / unit) * unit);
   }
-  return Value::real(std::strtod(fmt::format("{:.{}f}", d, digits).c_str(), nullptr));
+  const std::string text = fmt::format("{:.{}f}", d, digits);
+  double rounded = 0;
+  std::from_chars(text.data(), text.data() + text.size(), rounded);
+  return Value::real(rounded);
 }
 
 }  // namespace minfer::chat::jinja
