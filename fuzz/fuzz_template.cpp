@@ -1,7 +1,7 @@
 // Layers: chat
 // Fuzzes the template engine. The input is a template's source, a zero byte, and the JSON of a message list (absent: a
-// fixed conversation). Whatever comes in must end in a rendering or an error, within small budgets; what was rendered is
-// checked for provenance: text that only a message holds never shows up as the template's own.
+// fixed conversation). Whatever comes in must end in a rendering or an error, within small budgets; what was rendered
+// is checked for provenance: text that only a message holds never shows up as the template's own.
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -48,8 +48,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)chat::messages_from_value(messages);
   } else {
     const std::string text = "Hi " + std::string(kSecret);
-    messages = chat::Value::list({chat::Message::make("system", text).value(), chat::Message::make("user", text).value(),
-                                  chat::Message::make("assistant", text).value()});
+    messages =
+        chat::Value::list({chat::Message::make("system", text).value(), chat::Message::make("user", text).value(),
+                           chat::Message::make("assistant", text).value()});
     options.tools = chat::Value::list({chat::Value::object({{"name", chat::Value::string(text)}})});
   }
   const auto rendered = parsed->render(messages, options);

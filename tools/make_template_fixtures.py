@@ -114,7 +114,7 @@ l|reverse|list, s|reverse, l|max, l|min, ls|max, l|sum, people|sum(attribute='ag
 ls|join, ls|join(', '), l|join('-'), people|join(', ', attribute='name'), s|join('.'), d|join(',')
 [1, 2, 1, 'a', 'A']|unique|list, people|map(attribute='age')|unique|list, people|map(attribute='tags.0', default='-')|list
 [1, 2, 3, 4]|select('odd')|list, [0, 1, '', 'a']|select|list, [1, 2, 3]|reject('odd')|list, [1, 2, 3]|select('>', 1)|list, l|select('in', [1, 2])|list
-people|selectattr('age', 'equalto', 30)|map(attribute='name')|list, people|rejectattr('tags')|map(attribute='name')|list, people|selectattr('tags', 'defined')|list|length, nil|select|list
+nil|map('upper')|list, [1, 2]|truncate(3), people|selectattr('age', 'equalto', 30)|map(attribute='name')|list, people|rejectattr('tags')|map(attribute='name')|list, people|selectattr('tags', 'defined')|list|length, nil|select|list
 ls|map('upper')|list, ls|map('replace', 'A', 'z')|list, l|map('string')|join, [' a ', 'b ']|map('trim')|list
 d|dictsort, {'b': 2, 'A': 1}|dictsort, {'b': 1, 'a': 2}|dictsort(false, 'value'), {'b': 2, 'A': 1}|dictsort(true), {'b': 1, 'a': 2}|dictsort(reverse=true)
 d|items|list, missing|items|list
@@ -129,7 +129,7 @@ s|upper, s|lower, 'foo bar-baz (qux'|title, 'FOO bar'|capitalize, s|center(20) ~
 multi|indent, multi|indent(2, true), multi|indent('> ', blank=true), 'a'|indent
 'foo bar baz qux'|truncate(9), 'foo bar baz qux'|truncate(9, true), 'foo bar baz qux'|truncate(11), 'foo bar baz qux'|truncate(11, false, '..', 0), s|truncate(255)
 'a <b> & "c"'|e, 'a'|safe + '<b>', '<'|safe ~ '<', '<'|escape|escape, '<'|e|forceescape, ('<'|safe)|upper, 'x' + ('<'|safe)
-'<p>Hello  <b>World</b></p> <!-- no --> x'|striptags, 'a b/c?d=é'|urlencode, {'a': 1, 'b c': 'd&e'}|urlencode, 'one two, three'|wordcount
+('<%s>'|safe) % '<', ('<'|safe)|list, ls is lower, ['A'] is upper, 'a b/c?d=é'|urlencode, {'a': 1, 'b c': 'd&e'}|urlencode, 'one two, three'|wordcount
 1|filesizeformat, 1000|filesizeformat, 1500000|filesizeformat, 1024|filesizeformat(true), 999|filesizeformat
 {'a': 'x<', 'b': none}|xmlattr
 d|tojson, l|tojson, s|tojson, u|tojson, u|tojson(ensure_ascii=true), quote|tojson, none|tojson, 1.0|tojson, 1e16|tojson, true|tojson, [(1, 2)]|tojson, {1: 2, none: 3, true: 4}|tojson
@@ -199,6 +199,11 @@ s.split('')
 l|sort(attribute='x')|list
 [1, 'a']|sort
 [1, 2]|map|list
+true|last
+n|indent
+missing|abs
+missing in s
+[1]|urlencode
 5|items|list
 5 is divisibleby 0
 dict(1)

@@ -20,16 +20,18 @@ namespace {
 
 // Roles count as the template's own words ("<|" + role + "|>" must become one control token), but only these: a role
 // of the client's invention stays data.
-constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool", "function", "ipython", "model"};
+constexpr std::string_view kRoles[] = {"system", "developer", "user",    "assistant",
+                                       "tool",   "function",  "ipython", "model"};
 
 // Texts that open a block of thinking when a prompt ends with them.
-constexpr std::string_view kThinkingTags[] = {"<think>",       "<thinking>", "<thought>", "<|START_THINKING|>",
+constexpr std::string_view kThinkingTags[] = {"<think>",      "<thinking>", "<thought>",  "<|START_THINKING|>",
                                               "<seed:think>", "[THINK]",    "<reasoning>"};
 
 Error to_error(const jinja::Raised& raised) {
   if (raised.verbatim) return Error{raised.code, raised.message};
   if (raised.pos.line == 0) return make_error(raised.code, "[template] {}", raised.message);
-  return make_error(raised.code, "[template] line {}, column {}: {}", raised.pos.line, raised.pos.column, raised.message);
+  return make_error(raised.code, "[template] line {}, column {}: {}", raised.pos.line, raised.pos.column,
+                    raised.message);
 }
 
 Value with_known_role(const Value& message) {
@@ -75,7 +77,8 @@ Rendered cut(const Text& text, const std::string& bos_token) {
 
 Status check_depth(const Value& v, std::string_view what) {
   if (v.depth() < kMaxValueDepth) return {};
-  return make_error(ErrorCode::kInvalidArgument, "[template] {} is nested deeper than {} levels", what, kMaxValueDepth - 1);
+  return make_error(ErrorCode::kInvalidArgument, "[template] {} is nested deeper than {} levels", what,
+                    kMaxValueDepth - 1);
 }
 
 }  // namespace

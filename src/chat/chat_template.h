@@ -48,11 +48,11 @@ struct Rendered {
 
 struct RenderOptions {
   bool add_generation_prompt = true;
-  Value tools;                                         // list of definitions or none
-  std::vector<std::pair<std::string, Value>> kwargs;   // further variables: enable_thinking, documents, ...
-  std::string bos_token;                               // these two count as markup
+  Value tools;                                        // list of definitions or none
+  std::vector<std::pair<std::string, Value>> kwargs;  // further variables: enable_thinking, documents, ...
+  std::string bos_token;                              // these two count as markup
   std::string eos_token;
-  std::optional<std::tm> now;                          // for strftime_now; absent: the local time
+  std::optional<std::tm> now;  // for strftime_now; absent: the local time
   Limits limits;
 };
 

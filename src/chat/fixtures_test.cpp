@@ -55,7 +55,8 @@ TEST(Fixtures, RenderAsJinja2Does) {
       EXPECT_FALSE(rendered.ok()) << source << "\nrenders " << rendered->text() << "\nexpected " << error->as_string();
       if (!rendered.ok()) {
         EXPECT_TRUE(rendered.error().message.ends_with(error->as_string()))
-            << source << "\n" << rendered.error().message << "\nexpected " << error->as_string();
+            << source << "\n"
+            << rendered.error().message << "\nexpected " << error->as_string();
       }
     } else if (!rendered.ok()) {
       ADD_FAILURE() << source << "\n" << rendered.error().message;

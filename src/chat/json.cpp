@@ -19,7 +19,8 @@ class Builder {
   bool boolean(bool b) { return put(Value::boolean(b)); }
   bool number_integer(int64_t i) { return put(Value::integer(i)); }
   bool number_unsigned(uint64_t u) {
-    if (u > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return put(Value::big_integer(std::to_string(u)));
+    if (u > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+      return put(Value::big_integer(std::to_string(u)));
     return put(Value::integer(static_cast<int64_t>(u)));
   }
   bool number_float(double d, const std::string& text) {

@@ -61,7 +61,8 @@ std::string string_field(const Value& object, std::string_view key) {
 }  // namespace
 
 Message Message::make(std::string role, std::string content) {
-  return Message(Value::object({{"role", Value::string(std::move(role))}, {"content", Value::string(std::move(content))}}));
+  return Message(
+      Value::object({{"role", Value::string(std::move(role))}, {"content", Value::string(std::move(content))}}));
 }
 
 Result<Message> Message::from_value(Value object, size_t index) {
@@ -103,7 +104,8 @@ std::vector<ToolCall> Message::tool_calls() const {
     const Value* function = call.find("function");
     const Value& holder = function != nullptr ? *function : call;
     const Value* arguments = holder.find("arguments");
-    out.push_back({string_field(call, "id"), string_field(holder, "name"), arguments != nullptr ? *arguments : Value()});
+    out.push_back(
+        {string_field(call, "id"), string_field(holder, "name"), arguments != nullptr ? *arguments : Value()});
   }
   return out;
 }

@@ -16,8 +16,8 @@ std::string render(std::string_view name) {
   RenderOptions options;
   options.bos_token = "<s>";
   options.eos_token = "</s>";
-  const auto r = parsed->render({Message::make("system", "S"), Message::make("user", "U1"), Message::make("assistant", "A"),
-                                 Message::make("user", "U2")},
+  const auto r = parsed->render({Message::make("system", "S"), Message::make("user", "U1"),
+                                 Message::make("assistant", "A"), Message::make("user", "U2")},
                                 options);
   EXPECT_TRUE(r.ok()) << name << ": " << r.error().message;
   return r->text();
@@ -39,13 +39,15 @@ TEST(NamedTemplates, RenderTheirFormats) {
   EXPECT_EQ(render("phi3"),
             "<|system|>\nS<|end|>\n<|user|>\nU1<|end|>\n<|assistant|>\nA<|end|>\n<|user|>\nU2<|end|>\n<|assistant|>\n");
   EXPECT_EQ(render("vicuna"), "<s>S USER: U1 ASSISTANT: A</s>USER: U2 ASSISTANT:");
-  EXPECT_EQ(render("zephyr"), "<|system|>\nS</s>\n<|user|>\nU1</s>\n<|assistant|>\nA</s>\n<|user|>\nU2</s>\n<|assistant|>\n");
+  EXPECT_EQ(render("zephyr"),
+            "<|system|>\nS</s>\n<|user|>\nU1</s>\n<|assistant|>\nA</s>\n<|user|>\nU2</s>\n<|assistant|>\n");
 }
 
 TEST(NamedTemplates, AnUnknownNameListsTheKnown) {
-  EXPECT_EQ(named_template("nope").error().message,
-            "[template] no template is named 'nope', expected one of chatml, gemma, llama2, llama3, mistral, phi3, vicuna, "
-            "zephyr");
+  EXPECT_EQ(
+      named_template("nope").error().message,
+      "[template] no template is named 'nope', expected one of chatml, gemma, llama2, llama3, mistral, phi3, vicuna, "
+      "zephyr");
 }
 
 }  // namespace

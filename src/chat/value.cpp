@@ -243,7 +243,8 @@ void Dict::set(Value key, Value value) {
   if (!index_.empty()) {
     index_.emplace(hash, static_cast<uint32_t>(entries_.size() - 1));
   } else if (entries_.size() >= kDictIndexFrom) {
-    for (size_t i = 0; i < entries_.size(); ++i) index_.emplace(hash_value(entries_[i].first), static_cast<uint32_t>(i));
+    for (size_t i = 0; i < entries_.size(); ++i)
+      index_.emplace(hash_value(entries_[i].first), static_cast<uint32_t>(i));
   }
 }
 

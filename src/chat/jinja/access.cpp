@@ -14,8 +14,8 @@ using Kind = Value::Kind;
 namespace {
 
 Value unsafe_attribute(Interp& in, const Value& object, std::string_view name) {
-  return in.undefined(
-      fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, object.is_none() ? "NoneType" : type_name(object)));
+  return in.undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe.", name,
+                                  object.is_none() ? "NoneType" : type_name(object)));
 }
 
 Value no_attribute(Interp& in, const Value& object, std::string_view name) {
@@ -113,7 +113,8 @@ Value slice(Interp& in, const Value& object, const Value& start, const Value& st
     const auto* s = object.object<StringObject>();
     Text out;
     if (count > 0 && by == 1) {
-      const size_t begin = s->ascii() ? static_cast<size_t>(from) : byte_offset(s->text.view(), static_cast<size_t>(from));
+      const size_t begin =
+          s->ascii() ? static_cast<size_t>(from) : byte_offset(s->text.view(), static_cast<size_t>(from));
       const size_t size = s->ascii() ? static_cast<size_t>(count)
                                      : byte_offset(s->text.view().substr(begin), static_cast<size_t>(count));
       in.step(s->text.size() / 256);
@@ -133,7 +134,8 @@ Value slice(Interp& in, const Value& object, const Value& start, const Value& st
   }
   const auto* list = object.object<ListObject>();
   std::vector<Value> items;
-  for (int64_t k = 0, i = from; k < count; ++k, i += k < count ? by : 0) items.push_back(list->items[static_cast<size_t>(i)]);
+  for (int64_t k = 0, i = from; k < count; ++k, i += k < count ? by : 0)
+    items.push_back(list->items[static_cast<size_t>(i)]);
   if (object.is(Kind::kTuple)) return in.tuple(std::move(items));
   Value out = in.list(std::move(items));
   if (list->is_range) {

@@ -20,8 +20,23 @@ using Body = std::vector<std::unique_ptr<Stmt>>;
 // ---- expressions
 
 enum class ExprKind : uint8_t {
-  kLiteral, kName, kList, kTuple, kDict, kUnary, kBinary, kConcat, kCompare, kLogic, kCond,
-  kAttribute, kItem, kSlice, kCall, kFilter, kTest,
+  kLiteral,
+  kName,
+  kList,
+  kTuple,
+  kDict,
+  kUnary,
+  kBinary,
+  kConcat,
+  kCompare,
+  kLogic,
+  kCond,
+  kAttribute,
+  kItem,
+  kSlice,
+  kCall,
+  kFilter,
+  kTest,
 };
 
 enum class UnaryOp : uint8_t { kNeg, kPos, kNot };
@@ -93,7 +108,8 @@ struct Cond : Expr {  // then if test else otherwise
 };
 
 struct Attribute : Expr {  // a.name
-  Attribute(Pos p, ExprPtr o, std::string n) : Expr(ExprKind::kAttribute, p), object(std::move(o)), name(std::move(n)) {}
+  Attribute(Pos p, ExprPtr o, std::string n)
+      : Expr(ExprKind::kAttribute, p), object(std::move(o)), name(std::move(n)) {}
   ExprPtr object;
   std::string name;
 };
@@ -137,7 +153,19 @@ struct Test : Expr {
 // ---- statements
 
 enum class StmtKind : uint8_t {
-  kText, kOutput, kIf, kFor, kSet, kSetBlock, kWith, kMacro, kCallBlock, kFilterBlock, kScope, kBreak, kContinue,
+  kText,
+  kOutput,
+  kIf,
+  kFor,
+  kSet,
+  kSetBlock,
+  kWith,
+  kMacro,
+  kCallBlock,
+  kFilterBlock,
+  kScope,
+  kBreak,
+  kContinue,
 };
 
 struct Stmt {

@@ -187,7 +187,8 @@ class BraceFormatter {
     }
     if (!is_number(v)) raise_error("unsupported format string passed to {}.__format__", type_name(v));
     if (v.is(Kind::kBool) && spec.type == 0) return pad_text(in_, out, spec, to_text(in_, v));
-    const bool integral = is_int(v) && (spec.type == 0 || std::string_view("dxXobnc").find(spec.type) != std::string_view::npos);
+    const bool integral =
+        is_int(v) && (spec.type == 0 || std::string_view("dxXobnc").find(spec.type) != std::string_view::npos);
     if (integral) return integer(out, spec, int_of(v));
     if (spec.type != 0 && std::string_view("eEfFgGn%").find(spec.type) == std::string_view::npos) unknown();
     real(out, spec, float_of(v));
@@ -205,7 +206,7 @@ class BraceFormatter {
     const bool decimal = spec.type == 0 || spec.type == 'd' || spec.type == 'n';
     if (spec.group == ',' && !decimal) raise_error("Cannot specify ',' with '{}'.", spec.type);
     if (spec.group != 0) body = grouped(body, spec.group, decimal ? 3 : 4);
-    const std::string prefix = !spec.alternate ? ""
+    const std::string prefix = !spec.alternate    ? ""
                                : spec.type == 'x' ? "0x"
                                : spec.type == 'X' ? "0X"
                                : spec.type == 'o' ? "0o"
@@ -221,7 +222,8 @@ class BraceFormatter {
       body = float_repr(std::fabs(d));
     } else {
       const char type = spec.type == '%' ? 'f' : spec.type == 0 || spec.type == 'n' ? 'g' : spec.type;
-      body = float_digits(spec.type == '%' ? d * 100 : d, type, spec.precision < 0 ? 6 : spec.precision, spec.alternate);
+      body =
+          float_digits(spec.type == '%' ? d * 100 : d, type, spec.precision < 0 ? 6 : spec.precision, spec.alternate);
       if (spec.type == 0 && body.find_first_of(".einf") == body.npos) body += ".0";
     }
     if (spec.group != 0) {

@@ -67,8 +67,7 @@ Flow Interp::exec(const Stmt& s) {
     }
     case StmtKind::kCallBlock: exec_call_block(static_cast<const CallBlockStmt&>(s)); break;
     case StmtKind::kFilterBlock: return exec_filter_block(static_cast<const FilterBlockStmt&>(s));
-    case StmtKind::kScope:
-      return with_scope(scope_, [&] { return exec(static_cast<const ScopeStmt&>(s).body); });
+    case StmtKind::kScope: return with_scope(scope_, [&] { return exec(static_cast<const ScopeStmt&>(s).body); });
     case StmtKind::kBreak: return Flow::kBreak;
     case StmtKind::kContinue: return Flow::kContinue;
   }

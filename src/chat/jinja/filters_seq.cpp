@@ -16,7 +16,8 @@ namespace {
 Value ignore_case(Interp& in, const Value& v) { return v.is_string() ? lower_text(in, v) : v; }
 
 // An item's sort or comparison key: an attribute or the item itself, in lower case unless case matters.
-Value key_of(Interp& in, const Value& item, const Value& attribute, bool case_sensitive, const Value& fallback = Value()) {
+Value key_of(Interp& in, const Value& item, const Value& attribute, bool case_sensitive,
+             const Value& fallback = Value()) {
   const Value key = attribute.is_none() ? item : attribute_path(in, item, attribute, fallback);
   return case_sensitive ? key : ignore_case(in, key);
 }
@@ -57,7 +58,7 @@ Value first(Interp& in, const Value& v, const Args& a) {
 
 Value last(Interp& in, const Value& v, const Args& a) {
   Params("last", a, {});
-  if (v.is(Kind::kIterator) && !v.object<IteratorObject>()->view) {
+  if (!iterable(v) || (v.is(Kind::kIterator) && !v.object<IteratorObject>()->view)) {
     raise_error("'{}' object is not reversible", type_name(v));
   }
   if (v.is_sequence() || v.is_string()) {
@@ -265,6 +266,7 @@ Args tail(const Args& a, size_t from) {
 
 Value map(Interp& in, const Value& v, const Args& a) {
   std::vector<Value> out;
+  if (!truthy(v)) return in.iterator(std::move(out));  // none and 0 too
   if (a.positional.empty() && !a.named.empty() &&
       std::any_of(a.named.begin(), a.named.end(), [](const auto& n) { return n.first == "attribute"; })) {
     const Params p("map", a, {"attribute", "default"});

@@ -16,8 +16,12 @@ namespace {
 // A str as it is (safe ones too), anything else as str() prints it.
 Value soft_str(Interp& in, const Value& v) { return v.is_string() ? v : in.text(to_text(in, v)); }
 
-Value upper(Interp& in, const Value& v, const Args& a) { return Params("upper", a, {}), upper_text(in, soft_str(in, v)); }
-Value lower(Interp& in, const Value& v, const Args& a) { return Params("lower", a, {}), lower_text(in, soft_str(in, v)); }
+Value upper(Interp& in, const Value& v, const Args& a) {
+  return Params("upper", a, {}), upper_text(in, soft_str(in, v));
+}
+Value lower(Interp& in, const Value& v, const Args& a) {
+  return Params("lower", a, {}), lower_text(in, soft_str(in, v));
+}
 Value capitalize(Interp& in, const Value& v, const Args& a) {
   return Params("capitalize", a, {}), capitalized(in, soft_str(in, v));
 }
@@ -99,7 +103,9 @@ Value indent(Interp& in, const Value& v, const Args& a) {
   }
   if (!v.is_string()) {
     refuse_undefined(v);
-    raise_error("can only concatenate str (not \"{}\") to str", type_name(v));
+    if (v.is(Kind::kList)) raise_error("'list' object has no attribute 'splitlines'");
+    if (v.is(Kind::kTuple)) raise_error("can only concatenate tuple (not \"str\") to tuple");
+    raise_error("unsupported operand type(s) for +=: '{}' and 'str'", type_name(v));
   }
   Text whole = v.as_text();
   whole.append("\n", true);  // so that a last empty line counts
@@ -125,10 +131,10 @@ Value truncate(Interp& in, const Value& v, const Args& a) {
   const int64_t end_chars = static_cast<int64_t>(count_chars(end.view()));
   if (limit < end_chars) raise_error("expected length >= {}, got {}", end_chars, limit);
   if (leeway < 0) raise_error("expected leeway >= 0, got {}", leeway);
-  if (!v.is_string()) raise_error("object of type '{}' has no len()", type_name(v));
-  const int64_t n = static_cast<int64_t>(v.object<StringObject>()->n_chars);
+  const int64_t n = static_cast<int64_t>(jinja::length(in, v));
   const auto allowed = checked_add(limit, leeway);
-  if (!allowed || n <= *allowed) return v;
+  if (!allowed || n <= *allowed) return v;  // whatever it is
+  if (!v.is_string()) raise_error("can only concatenate {} (not \"str\") to {}", type_name(v), type_name(v));
   in.step(v.weight());
   Text out = v.as_text().slice(0, byte_offset(v.as_string(), static_cast<size_t>(limit - end_chars)));
   if (!p.flag(1, false)) {
@@ -154,42 +160,6 @@ Value wordcount(Interp& in, const Value& v, const Args& a) {
     inside = word;
   }
   return Value::integer(n);
-}
-
-Value striptags(Interp& in, const Value& v, const Args& a) {
-  Params("striptags", a, {});
-  const Text text = to_text(in, v);
-  in.step(text.size());
-  const std::string_view s = text.view();
-  // Comments first, then tags; an opener without its end stays.
-  const auto without = [&](const Text& from, std::string_view open, std::string_view close) {
-    Text out;
-    size_t at = 0;
-    for (;;) {
-      const size_t begin = from.view().find(open, at);
-      const size_t end = begin == s.npos ? s.npos : from.view().find(close, begin);
-      if (end == s.npos) break;
-      out.append_slice(from, at, begin - at);
-      at = end + close.size();
-    }
-    out.append_slice(from, at, from.size() - at);
-    return out;
-  };
-  const Text bare = without(without(text, "<!--", "-->"), "<", ">");
-  Text out;  // white space joined to single spaces
-  bool gap = false;
-  for (size_t at = 0; at < bare.size();) {
-    const Char c = decode(bare.view(), at);
-    if (is_space(c.code)) {
-      gap = true;
-    } else {
-      if (gap && !out.empty()) out.append(" ", bare.is_markup(at));
-      gap = false;
-      out.append_slice(bare, at, c.bytes);
-    }
-    at += c.bytes;
-  }
-  return in.text(std::move(out));
 }
 
 void append_quoted(Interp& in, Text& out, const Text& text, bool query) {
@@ -229,8 +199,10 @@ Value urlencode(Interp& in, const Value& v, const Args& a) {
     for (const auto& [key, value] : v.as_dict().entries()) pair(key, value);
   } else {
     for (const Value& item : iterate(in, v)) {
+      if (!iterable(item)) raise_error("cannot unpack non-iterable {} object", type_name(item));
       const std::vector<Value> parts = iterate(in, item);
-      if (parts.size() != 2) raise_error("urlencode needs pairs, found {} values", parts.size());
+      if (parts.size() > 2) raise_error("too many values to unpack (expected 2)");
+      if (parts.size() < 2) raise_error("not enough values to unpack (expected 2, got {})", parts.size());
       pair(parts[0], parts[1]);
     }
   }
@@ -308,7 +280,6 @@ Value to_float(Interp&, const Value& v, const Args& a) {
 
 Value abs(Interp&, const Value& v, const Args& a) {
   Params("abs", a, {});
-  refuse_undefined(v);
   if (v.is(Kind::kFloat)) return Value::real(std::fabs(v.as_float()));
   if (!is_int(v)) raise_error("bad operand type for abs(): '{}'", type_name(v));
   if (int_of(v) == std::numeric_limits<int64_t>::min()) overflow();
@@ -319,7 +290,6 @@ Value round(Interp& in, const Value& v, const Args& a) {
   const Params p("round", a, {"precision", "method"});
   const int64_t precision = p.integer(0, 0);
   const std::string method = p.has(1) ? p.text(1).bytes() : "common";
-  refuse_undefined(v);
   if (method != "common" && method != "ceil" && method != "floor") {
     raise_error("method must be common, ceil or floor");
   }
@@ -376,7 +346,6 @@ constexpr Named<FilterFn> kFilters[] = {
     {"round", round},
     {"safe", safe},
     {"string", string},
-    {"striptags", striptags},
     {"title", title},
     {"tojson", tojson},
     {"trim", trim},

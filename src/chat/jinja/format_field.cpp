@@ -75,7 +75,8 @@ void pad_text(Interp& in, Text& out, const Field& field, const Text& text) {
 void check_field(int64_t width, int64_t precision) {
   if (width > kMaxFieldWidth || precision > kMaxPrecision) {
     throw Raised{ErrorCode::kResourceExhausted,
-                 fmt::format("format field wider than {} or finer than {} digits", kMaxFieldWidth, kMaxPrecision), Pos{}};
+                 fmt::format("format field wider than {} or finer than {} digits", kMaxFieldWidth, kMaxPrecision),
+                 Pos{}};
   }
 }
 

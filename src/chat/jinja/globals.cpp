@@ -61,7 +61,8 @@ Dict make_dict(Interp& in, const char* name, const Args& a) {
     } else {
       for (const Value& pair : iterate(in, from)) {
         const std::vector<Value> parts = iterate(in, pair);
-        if (parts.size() != 2) raise_error("dictionary update sequence element has length {}; 2 is required", parts.size());
+        if (parts.size() != 2)
+          raise_error("dictionary update sequence element has length {}; 2 is required", parts.size());
         require_hashable(parts[0]);
         d.set(parts[0], parts[1]);
       }
@@ -80,7 +81,9 @@ Value raise_exception(Interp& in, const Args& a) {
   throw Raised{ErrorCode::kInvalidArgument, to_text(in, p[0]).bytes(), in.pos(), true};
 }
 
-Value strftime_now(Interp& in, const Args& a) { return strftime_value(in, Params("strftime_now", a, {"format"}, 1)[0]); }
+Value strftime_now(Interp& in, const Args& a) {
+  return strftime_value(in, Params("strftime_now", a, {"format"}, 1)[0]);
+}
 
 // cycler("odd", "even"): next(), current, reset().
 class Cycler : public CallableObject, public std::enable_shared_from_this<Cycler> {
@@ -104,7 +107,9 @@ class Cycler : public CallableObject, public std::enable_shared_from_this<Cycler
  private:
   class Method : public CallableObject {
    public:
-    Method(std::shared_ptr<Cycler> owner, bool next) : owner_(std::move(owner)), next_(next) { depth = owner_->depth + 1; }
+    Method(std::shared_ptr<Cycler> owner, bool next) : owner_(std::move(owner)), next_(next) {
+      depth = owner_->depth + 1;
+    }
     Value call(Interp&, const Args& a) override {
       Params(next_ ? "next" : "reset", a, {});
       const size_t at = owner_->at_;

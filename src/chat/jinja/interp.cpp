@@ -44,22 +44,23 @@ Interp::~Interp() {
 
 void Interp::out_of(const char* what) const {
   const bool steps = what[0] == 's';
-  throw Raised{ErrorCode::kResourceExhausted,
-               fmt::format("the template needs more than {} {}, the limit of one render", steps ? max_steps_ : max_bytes_, what),
-               pos_};
+  throw Raised{
+      ErrorCode::kResourceExhausted,
+      fmt::format("the template needs more than {} {}, the limit of one render", steps ? max_steps_ : max_bytes_, what),
+      pos_};
 }
 
 void Interp::too_deep() const {
-  throw Raised{ErrorCode::kResourceExhausted, fmt::format("evaluation is nested more than {} levels deep", kMaxEvalDepth),
-               pos_};
+  throw Raised{ErrorCode::kResourceExhausted,
+               fmt::format("evaluation is nested more than {} levels deep", kMaxEvalDepth), pos_};
 }
 
 namespace {
 
 void check_depth(const Value& v) {
   if (v.depth() > kMaxValueDepth) {
-    throw Raised{ErrorCode::kResourceExhausted, fmt::format("a value is nested more than {} levels deep", kMaxValueDepth),
-                 Pos{}};
+    throw Raised{ErrorCode::kResourceExhausted,
+                 fmt::format("a value is nested more than {} levels deep", kMaxValueDepth), Pos{}};
   }
 }
 

@@ -26,7 +26,7 @@ inline constexpr int kMaxEvalDepth = 900;
 struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<std::string_view, Value>> names;  // views into the tree or into kept strings
-  bool captured = false;  // a macro defined here may still be called: not to be reused
+  bool captured = false;                                  // a macro defined here may still be called: not to be reused
 
   Value* find(std::string_view name);
   void set(std::string_view name, Value value);

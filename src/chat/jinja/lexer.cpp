@@ -245,7 +245,8 @@ class Lexer {
     for (;;) {
       skip_space();
       if (at_ >= source_.size()) {
-        syntax_error(start, block ? "block tag is not closed, expected '%}'" : "expression is not closed, expected '}}'");
+        syntax_error(start,
+                     block ? "block tag is not closed, expected '%}'" : "expression is not closed, expected '}}'");
       }
       const Pos here = pos();
       if (brackets.empty() && tag_end(block ? "%}" : "}}", block, block)) {
@@ -334,9 +335,9 @@ class Lexer {
   }
 
   void operator_token(Pos here, std::string& brackets) {
-    static constexpr std::array<std::string_view, 26> kOperators = {
-        "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
-        "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
+    static constexpr std::array<std::string_view, 26> kOperators = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
+                                                                    "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
+                                                                    ">",  "<",  "=",  ".",  ":",  "|",  ",", ";"};
     for (std::string_view op : kOperators) {
       if (!looking_at(op)) continue;
       const char c = op[0];

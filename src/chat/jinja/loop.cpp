@@ -1,4 +1,5 @@
-// for loops: items come one at a time, so that a filter sees what the body has set, and break leaves an iterator's rest.
+// for loops: items come one at a time, so that a filter sees what the body has set, and break leaves an iterator's
+// rest.
 #include "chat/jinja/interp_scope.h"
 #include "chat/jinja/macro.h"
 #include "chat/jinja/ops.h"
@@ -108,7 +109,8 @@ Value Loop::cycle(const Args& args) const {
 Value Loop::changed(Interp& in, const Args& args) {
   bool same = changed_called_ && last_changed_.size() == args.positional.size();
   for (size_t i = 0; same && i < last_changed_.size(); ++i) same = equals(in, last_changed_[i], args.positional[i]);
-  if (!changed_called_) in.keep(Value::from_object(Kind::kCallable, std::shared_ptr<CallableObject>(shared_from_this())));
+  if (!changed_called_)
+    in.keep(Value::from_object(Kind::kCallable, std::shared_ptr<CallableObject>(shared_from_this())));
   changed_called_ = true;
   if (!same) last_changed_ = args.positional;
   return Value::boolean(!same);

@@ -35,9 +35,8 @@ Value Macro::call(Interp& in, const Args& args) {
     } else if (def_.uses_kwargs) {
       kwargs.set(Value::string(name, true), value);
     } else if (name == "caller") {
-      raise_error(
-          "macro '{}' was invoked with two values for the special caller argument. This is most likely a bug.",
-          def_.name);
+      raise_error("macro '{}' was invoked with two values for the special caller argument. This is most likely a bug.",
+                  def_.name);
     } else {
       raise_error("macro '{}' takes no keyword argument '{}'", def_.name, name);
     }
@@ -57,9 +56,8 @@ Value Macro::call(Interp& in, const Args& args) {
       const size_t first_default = n_params - def_.defaults.size();
       for (size_t i = 0; i < n_params; ++i) {  // a default may use the parameters before it
         if (!bound[i]) {
-          bound[i] = i >= first_default
-                         ? in.eval(*def_.defaults[i - first_default])
-                         : in.undefined(fmt::format("parameter '{}' was not provided", def_.params[i]));
+          bound[i] = i >= first_default ? in.eval(*def_.defaults[i - first_default])
+                                        : in.undefined(fmt::format("parameter '{}' was not provided", def_.params[i]));
         }
         in.scope_->set(def_.params[i], *bound[i]);
       }

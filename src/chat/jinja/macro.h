@@ -50,8 +50,8 @@ class Loop : public CallableObject, public std::enable_shared_from_this<Loop> {
   const ForStmt& stmt_;
   Scope* scope_;  // around the loop: where its filter is evaluated
   const int nesting_;
-  Value source_;               // keeps items_ alive
-  std::vector<Value> own_;     // items made here: dict keys, characters
+  Value source_;            // keeps items_ alive
+  std::vector<Value> own_;  // items made here: dict keys, characters
   const std::vector<Value>* items_ = nullptr;
   size_t own_next_ = 0;
   size_t* next_ = &own_next_;  // an iterator's own position, so that break leaves the rest to others

@@ -83,7 +83,8 @@ constexpr Named<MethodFn> kTupleMethods[] = {{"count", list_count}, {"index", li
 constexpr Named<MethodFn> kFloatMethods[] = {{"is_integer", float_is_integer}};
 
 constexpr std::string_view kDictMutating[] = {"clear", "pop", "popitem", "setdefault", "update"};
-constexpr std::string_view kListMutating[] = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
+constexpr std::string_view kListMutating[] = {"append", "clear",  "extend",  "insert",
+                                              "pop",    "remove", "reverse", "sort"};
 
 template <typename Table>
 MethodFn look_up(const Table& table, std::string_view name) {
@@ -109,7 +110,9 @@ MethodFn find_method(const Value& self, std::string_view name) {
 }
 
 bool mutating_method(const Value& self, std::string_view name) {
-  const auto has = [&](const auto& names) { return std::find(std::begin(names), std::end(names), name) != std::end(names); };
+  const auto has = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
   return self.is_dict() ? has(kDictMutating) : plain_list(self) && has(kListMutating);
 }
 

@@ -88,7 +88,8 @@ std::optional<Value> parse_int(std::string_view text, int64_t base) {
   if (*begin == '-' || *begin == '+') return std::nullopt;
   const auto [end, error] = std::from_chars(begin, stop, value, static_cast<int>(base));
   if (end != stop) return std::nullopt;
-  if (error == std::errc::result_out_of_range || value > uint64_t{1} << 63 || (!negative && value >> 63 != 0)) overflow();
+  if (error == std::errc::result_out_of_range || value > uint64_t{1} << 63 || (!negative && value >> 63 != 0))
+    overflow();
   return Value::integer(negative ? static_cast<int64_t>(~value + 1) : static_cast<int64_t>(value));
 }
 

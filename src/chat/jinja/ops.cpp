@@ -19,9 +19,7 @@ int64_t int_of(const Value& v) { return v.is(Kind::kBool) ? int64_t{v.as_bool()}
 double float_of(const Value& v) { return v.is(Kind::kFloat) ? v.as_float() : static_cast<double>(int_of(v)); }
 bool is_safe(const Value& v) { return v.is_string() && v.object<StringObject>()->safe; }
 
-void overflow() {
-  throw Raised{ErrorCode::kUnsupported, "integer result does not fit 64 bits", Pos{}};
-}
+void overflow() { throw Raised{ErrorCode::kUnsupported, "integer result does not fit 64 bits", Pos{}}; }
 
 std::string undefined_message(const Value& v) {
   const auto* object = v.object<UndefinedObject>();
@@ -34,6 +32,7 @@ void refuse_undefined(const Value& v) {
 
 std::string object_name(const Value& v) {
   if (v.is_none()) return "None";
+  if (is_safe(v)) return "markupsafe.Markup object";
   return std::string(type_name(v)) + " object";
 }
 
@@ -212,9 +211,7 @@ Value repeat(Interp& in, const Value& sequence, int64_t times) {
   return sequence.is(Kind::kTuple) ? in.tuple(std::move(out)) : in.list(std::move(out));
 }
 
-bool repeatable(const Value& v) {
-  return v.is_string() || (v.is_sequence() && !v.object<ListObject>()->is_range);
-}
+bool repeatable(const Value& v) { return v.is_string() || (v.is_sequence() && !v.object<ListObject>()->is_range); }
 
 }  // namespace
 
@@ -278,8 +275,9 @@ int order(Interp& in, const char* op, const Value& a, const Value& b) {
     // long double holds every int64 and every double exactly on x86; elsewhere doubles decide first.
     const double x = float_of(a), y = float_of(b);
     if (x != y || (a.is(Kind::kFloat) && b.is(Kind::kFloat))) return sign(x, y);
-    return equal(a, b) ? 0 : is_int(a) ? (x >= 0x1p63 ? -1 : sign(int_of(a), static_cast<int64_t>(y)))
-                                       : (y >= 0x1p63 ? 1 : sign(static_cast<int64_t>(x), int_of(b)));
+    return equal(a, b) ? 0
+           : is_int(a) ? (x >= 0x1p63 ? -1 : sign(int_of(a), static_cast<int64_t>(y)))
+                       : (y >= 0x1p63 ? 1 : sign(static_cast<int64_t>(x), int_of(b)));
   }
   if (a.is_string() && b.is_string()) {
     in.step(std::min(a.weight(), b.weight()));
@@ -324,7 +322,6 @@ bool contains(Interp& in, const Value& container, const Value& item) {
     case Kind::kUndefined: return false;
     case Kind::kString: {
       if (!item.is_string()) {
-        refuse_undefined(item);
         raise_error("'in <string>' requires string as left operand, not {}", type_name(item));
       }
       const std::string &hay = container.as_string(), &needle = item.as_string();
@@ -380,7 +377,7 @@ std::vector<Value> characters(Interp& in, const Value& string) {
   out.reserve(string.object<StringObject>()->n_chars);
   for (size_t at = 0; at < text.size();) {
     const size_t n = decode(text.view(), at).bytes;
-    out.push_back(in.text(text.slice(at, n), is_safe(string)));
+    out.push_back(in.text(text.slice(at, n)));  // plain even when the string is marked safe
     at += n;
   }
   return out;

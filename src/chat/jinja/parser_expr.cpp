@@ -81,9 +81,9 @@ ExprPtr Parser::logic_not() {
 }
 
 ExprPtr Parser::comparison() {
-  static constexpr std::pair<std::string_view, CompareOp> kOps[] = {
-      {"==", CompareOp::kEq}, {"!=", CompareOp::kNe}, {"<", CompareOp::kLt},
-      {"<=", CompareOp::kLe}, {">", CompareOp::kGt},  {">=", CompareOp::kGe}};
+  static constexpr std::pair<std::string_view, CompareOp> kOps[] = {{"==", CompareOp::kEq}, {"!=", CompareOp::kNe},
+                                                                    {"<", CompareOp::kLt},  {"<=", CompareOp::kLe},
+                                                                    {">", CompareOp::kGt},  {">=", CompareOp::kGe}};
   ExprPtr first = sum();
   std::unique_ptr<Compare> node;
   const auto add = [&](CompareOp op, Pos pos) {

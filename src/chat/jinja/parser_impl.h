@@ -102,8 +102,8 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int nesting_ = 0;
-  int loops_ = 0;                   // open for bodies, for break and continue
-  std::vector<MacroDef*> macros_;   // open macro bodies, to note uses of caller, kwargs, varargs
+  int loops_ = 0;                  // open for bodies, for break and continue
+  std::vector<MacroDef*> macros_;  // open macro bodies, to note uses of caller, kwargs, varargs
 };
 
 template <typename T>

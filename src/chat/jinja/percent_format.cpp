@@ -17,7 +17,8 @@ namespace {
 
 class PercentFormatter {
  public:
-  PercentFormatter(Interp& in, const Value& format, const Value& args) : in_(in), format_(format.as_text()), args_(args) {
+  PercentFormatter(Interp& in, const Value& format, const Value& args)
+      : in_(in), format_(format.as_text()), args_(args), safe_(is_safe(format)) {
     in.step(format.weight());
   }
 
@@ -30,7 +31,8 @@ class PercentFormatter {
       at_ = percent;
       if (at_ < f.size()) conversion();
     }
-    const bool all_used = args_.is(Kind::kTuple) ? next_ >= args_.items().size() : (next_ > 0 || args_.is_dict() || args_.is_sequence());
+    const bool all_used =
+        args_.is(Kind::kTuple) ? next_ >= args_.items().size() : (next_ > 0 || args_.is_dict() || args_.is_sequence());
     if (!all_used) raise_error("not all arguments converted during string formatting");
     return std::move(out_);
   }
@@ -123,7 +125,10 @@ class PercentFormatter {
     const Value v = argument();
     refuse_operand(type, v);
     switch (type) {
-      case 's': return pad_text(in_, out_, spec, to_text(in_, v));
+      case 's': {
+        const Text text = to_text(in_, v);
+        return pad_text(in_, out_, spec, safe_ && !is_safe(v) ? escape_html(in_, text) : text);
+      }
       case 'r':
       case 'a': {
         Text repr;
@@ -137,7 +142,8 @@ class PercentFormatter {
         }
         if (!is_int(v)) raise_error("%c requires int or char");
         const int64_t code = int_of(v);
-        if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) raise_error("%c arg not in range(0x110000)");
+        if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+          raise_error("%c arg not in range(0x110000)");
         std::string s;
         append_utf8(s, static_cast<uint32_t>(code));
         spec.precision = -1;
@@ -155,7 +161,11 @@ class PercentFormatter {
       if (spec.precision > static_cast<int64_t>(body.size())) {
         body.insert(0, std::string(static_cast<size_t>(spec.precision) - body.size(), '0'));
       }
-      const std::string prefix = !spec.alternate ? "" : type == 'x' ? "0x" : type == 'X' ? "0X" : type == 'o' ? "0o" : "";
+      const std::string prefix = !spec.alternate ? ""
+                                 : type == 'x'   ? "0x"
+                                 : type == 'X'   ? "0X"
+                                 : type == 'o'   ? "0o"
+                                                 : "";
       return pad_number(in_, out_, spec, i < 0, prefix, body);
     }
     if (std::string_view("eEfFgG").find(type) == std::string_view::npos) {
@@ -184,6 +194,7 @@ class PercentFormatter {
   Interp& in_;
   const Text format_;
   const Value args_;
+  const bool safe_;  // a format marked safe escapes what it takes in
   Text out_;
   size_t at_ = 0, next_ = 0;
   std::optional<Value> mapped_;  // what %(key)... selected

@@ -85,9 +85,7 @@ void escape_repr(std::string& out, std::string_view s, char quote) {
   }
 }
 
-char quote_for(std::string_view s) {
-  return s.find('\'') != s.npos && s.find('"') == s.npos ? '"' : '\'';
-}
+char quote_for(std::string_view s) { return s.find('\'') != s.npos && s.find('"') == s.npos ? '"' : '\''; }
 
 void put_items(Interp& in, Text& out, const std::vector<Value>& items, std::string_view open, std::string_view close) {
   Writer w(in, out);

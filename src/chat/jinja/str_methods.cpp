@@ -110,7 +110,9 @@ Value split_any(Interp& in, const Value& s, const Args& a, bool from_right) {
   const std::string_view t = text.view();
   in.step(s.weight());
   std::vector<Value> out;
-  const auto add = [&](size_t begin, size_t end) { out.push_back(in.text(text.slice(begin, end - begin), is_safe(s))); };
+  const auto add = [&](size_t begin, size_t end) {
+    out.push_back(in.text(text.slice(begin, end - begin), is_safe(s)));
+  };
   if (!p.has(0) || p[0].is_none()) {
     const auto space_at = [&](size_t at) { return is_space(decode(t, at).code); };
     if (!from_right) {
@@ -217,7 +219,8 @@ Value count(Interp& in, const Value& s, const Args& a) {
   const std::string_view text = std::string_view(s.as_string()).substr(0, end);
   if (needle.empty()) return Value::integer(static_cast<int64_t>(count_chars(text.substr(begin))) + 1);
   int64_t n = 0;
-  for (size_t at = find_from(text, needle, begin); at != kNotFound; at = find_from(text, needle, at + needle.size())) ++n;
+  for (size_t at = find_from(text, needle, begin); at != kNotFound; at = find_from(text, needle, at + needle.size()))
+    ++n;
   return Value::integer(n);
 }
 
@@ -243,7 +246,8 @@ Value partition_any(Interp& in, const Value& s, const Args& a, bool last) {
   const Text& text = s.as_text();
   if (sep.empty()) raise_error("empty separator");
   in.step(s.weight());
-  const size_t at = last ? find_last(in, text.view(), sep.view(), 0, text.size()) : find_from(text.view(), sep.view(), 0);
+  const size_t at =
+      last ? find_last(in, text.view(), sep.view(), 0, text.size()) : find_from(text.view(), sep.view(), 0);
   if (at == kNotFound) {
     return last ? in.tuple({in.str(""), in.str(""), s}) : in.tuple({s, in.str(""), in.str("")});
   }

@@ -136,9 +136,8 @@ Value lower_text(Interp& in, const Value& s) {
   if (s.as_string().find("\xce\xa3") == kNotFound) {  // no sigma
     return map_chars(in, s, [](std::string& out, uint32_t code) { append_lower(out, code); });
   }
-  return map_in_context(in, s, [&](std::string& out, size_t at, uint32_t code) {
-    append_lower_at(out, s.as_string(), at, code);
-  });
+  return map_in_context(
+      in, s, [&](std::string& out, size_t at, uint32_t code) { append_lower_at(out, s.as_string(), at, code); });
 }
 
 Value capitalized(Interp& in, const Value& s) {

@@ -1,6 +1,7 @@
 // The tests of `is`.
 #include "chat/jinja/builtins.h"
 #include "chat/jinja/ops.h"
+#include "chat/jinja/print.h"
 #include "chat/jinja/unicode.h"
 
 namespace minfer::chat::jinja {
@@ -16,11 +17,15 @@ bool of_kind(Interp&, const Value& v, const Args& a) {
 
 bool defined(Interp&, const Value& v, const Args& a) { return Params("defined", a, {}), !v.is_undefined(); }
 bool is_true(Interp&, const Value& v, const Args& a) { return Params("true", a, {}), v.is(Kind::kBool) && v.as_bool(); }
-bool is_false(Interp&, const Value& v, const Args& a) { return Params("false", a, {}), v.is(Kind::kBool) && !v.as_bool(); }
+bool is_false(Interp&, const Value& v, const Args& a) {
+  return Params("false", a, {}), v.is(Kind::kBool) && !v.as_bool();
+}
 bool integer(Interp&, const Value& v, const Args& a) {
   return Params("integer", a, {}), v.is(Kind::kInt) || v.is(Kind::kBigInt);
 }
-bool number(Interp&, const Value& v, const Args& a) { return Params("number", a, {}), is_number(v) || v.is(Kind::kBigInt); }
+bool number(Interp&, const Value& v, const Args& a) {
+  return Params("number", a, {}), is_number(v) || v.is(Kind::kBigInt);
+}
 bool mapping(Interp&, const Value& v, const Args& a) { return Params("mapping", a, {}), v.is_dict(); }
 
 // Whatever has a length and items: strings, lists, mappings, undefined.
@@ -36,7 +41,9 @@ bool escaped(Interp&, const Value& v, const Args& a) { return Params("escaped", 
 bool divisible(Interp& in, const Value& v, const Args& a, const Value& by) {
   return equals(in, arithmetic(in, BinaryOp::kMod, v, by), Value::integer(0));
 }
-bool even(Interp& in, const Value& v, const Args& a) { return Params("even", a, {}), divisible(in, v, a, Value::integer(2)); }
+bool even(Interp& in, const Value& v, const Args& a) {
+  return Params("even", a, {}), divisible(in, v, a, Value::integer(2));
+}
 bool odd(Interp& in, const Value& v, const Args& a) {
   Params("odd", a, {});
   return equals(in, arithmetic(in, BinaryOp::kMod, v, Value::integer(2)), Value::integer(1));
@@ -47,11 +54,15 @@ bool divisibleby(Interp& in, const Value& v, const Args& a) {
 
 bool lower(Interp& in, const Value& v, const Args& a) {
   Params("lower", a, {});
-  return v.is_string() && has_lower_only(v);
+  const Value s = v.is_string() ? v : in.text(to_text(in, v));  // lists as they print
+  in.step(s.weight());
+  return has_lower_only(s);
 }
 bool upper(Interp& in, const Value& v, const Args& a) {
   Params("upper", a, {});
-  return v.is_string() && has_upper_only(v);
+  const Value s = v.is_string() ? v : in.text(to_text(in, v));
+  in.step(s.weight());
+  return has_upper_only(s);
 }
 
 template <CompareOp op>

@@ -15,7 +15,7 @@ struct Char {
   uint8_t bytes;  // 1 to 4
 };
 
-Char decode(std::string_view s, size_t at);       // Requires: at < s.size()
+Char decode(std::string_view s, size_t at);          // Requires: at < s.size()
 Char decode_before(std::string_view s, size_t end);  // the character that ends at `end`; Requires: end > 0
 size_t count_chars(std::string_view s);
 size_t byte_offset(std::string_view s, size_t chars);  // offset of character `chars`, s.size() past the end
