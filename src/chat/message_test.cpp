@@ -39,7 +39,7 @@ TEST(Json, RefusesWithAPlace) {
 
 TEST(Dict, FindsAmongManyAndMixedKeys) {
   Dict d;
-  for (int i = 0; i < 100; ++i) d.set("k" + std::to_string(i), Value::integer(i));
+  for (int i = 0; i < 100; ++i) d.set(fmt::format("k{}", i), Value::integer(i));
   d.set(Value::integer(1), Value::string("one"));
   d.set(Value::real(1.0), Value::string("uno"));  // the same key
   EXPECT_EQ(d.size(), 101u);
