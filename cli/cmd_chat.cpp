@@ -232,7 +232,7 @@ Result<int> run(const ChatFlags& f) {
                       "--predict: found {}, expected 1 or more, or -1: until the answer ends", f.predict);
   }
   PromptOptions prompt;
-  if (!f.template_file.empty()) prompt.template_source = MINFER_TRY(read_file(f.template_file, kMaxFileBytes));
+  if (!f.template_file.empty()) prompt.template_source = MINFER_TRY(template_source(f.template_file));
   auto model = MINFER_TRY(Model::open(MINFER_TRY(resolve_model(f.model))));
   MINFER_TRY(check_template(*model, prompt, f.system));
   Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
@@ -255,7 +255,7 @@ void add_chat(CLI::App& app, Exit exit) {
   sub->add_option("--system", f->system, "a system message; replaces the one of a loaded conversation");
   sub->add_option("--session", f->session,
                   "a file that holds the conversation: read if it exists, written after each turn");
-  sub->add_option("--template", f->template_file, "a Jinja chat template to use instead of the model's");
+  sub->add_option("--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   f->engine.add_to(*sub, /*with_json=*/false);
   f->sampling.add_to(*sub);
   sub->footer(std::string("In the conversation:\n") + kHelp +

@@ -35,7 +35,7 @@ Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, c
     return model.tokenizer()->encode(text, {.add_special = true, .parse_special = f.special});
   }
   PromptOptions options;
-  if (!f.template_file.empty()) options.template_source = MINFER_TRY(read_file(f.template_file, kMaxPromptBytes));
+  if (!f.template_file.empty()) options.template_source = MINFER_TRY(template_source(f.template_file));
   std::vector<chat::Message> messages;
   if (!f.system.empty()) messages.push_back(chat::Message::make("system", f.system));
   messages.push_back(chat::Message::make("user", text));
@@ -107,7 +107,7 @@ void add_run(CLI::App& app, Exit exit) {
   auto* prompt = sub->add_option("prompt", f->prompt, "the prompt; '-' or nothing reads standard input");
   sub->add_option("-n,--predict", f->predict, "tokens to generate at most (default: until the answer ends)");
   sub->add_option("--system", f->system, "a system message");
-  sub->add_option("--template", f->template_file, "a Jinja chat template to use instead of the model's");
+  sub->add_option("--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   sub->add_flag("--no-template", f->no_template, "continue the text as it is, without the chat template");
   sub->add_flag("--special", f->special, "show control tokens; with --no-template also parse them in the prompt");
   sub->add_flag("--ignore-eos", f->ignore_eos, "do not stop at the end of the answer");

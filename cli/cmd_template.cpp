@@ -42,10 +42,7 @@ Result<int> run(const TemplateFlags& f) {
   const std::string source =
       MINFER_TRY(v.file.metadata().get_or<std::string>("tokenizer.chat_template", std::string()));
   if (!f.template_file.empty()) {
-    options.template_source = MINFER_TRY(read_file(f.template_file, kMaxFileBytes));
-    if (options.template_source.empty()) {
-      return make_error(ErrorCode::kInvalidArgument, "--template '{}': the file is empty", f.template_file);
-    }
+    options.template_source = MINFER_TRY(template_source(f.template_file));
   }
   const auto messages =
       MINFER_TRY_CTX(chat::messages_from_json(MINFER_TRY(read(f.messages))), "--messages '" + f.messages + "'");
@@ -77,7 +74,7 @@ void add_template(CLI::App& app, Exit exit) {
                   "a JSON list of messages, or an object with \"messages\"; '-' reads standard input")
       ->required();
   sub->add_option("--tools", f->tools, "a JSON list of tool definitions, or an object with \"tools\"");
-  sub->add_option("--template", f->template_file, "a Jinja chat template to use instead of the model's");
+  sub->add_option("--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   sub->add_option("--kwarg", f->kwargs, "NAME=JSON: a further variable of the template; may be repeated")
       ->allow_extra_args(false);
   sub->add_flag("--no-generation-prompt", f->no_generation_prompt, "do not open the assistant's turn at the end");

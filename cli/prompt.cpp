@@ -1,9 +1,29 @@
 // Template rendering and tokenization of conversations.
 #include "prompt.h"
 
+#include <filesystem>
+
 #include "base/error.h"
+#include "chat/named_templates.h"
+#include "common.h"
 
 namespace minfer::cli {
+namespace {
+
+constexpr size_t kMaxTemplateBytes = size_t{1} << 20;  // the largest published template has some 20 KB
+
+}  // namespace
+
+Result<std::string> template_source(const std::string& file_or_name) {
+  std::error_code ec;
+  if (!std::filesystem::exists(file_or_name, ec)) {
+    const auto named = MINFER_TRY_CTX(chat::named_template(file_or_name), "--template '" + file_or_name + "': no such file");
+    return std::string(named);
+  }
+  auto source = MINFER_TRY(read_file(file_or_name, kMaxTemplateBytes));
+  if (source.empty()) return make_error(ErrorCode::kInvalidArgument, "--template '{}': the file is empty", file_or_name);
+  return source;
+}
 
 Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer,
                                    const std::string& model_name, const std::vector<chat::Message>& messages,

@@ -21,6 +21,10 @@ struct PromptOptions {
   std::vector<std::pair<std::string, chat::Value>> kwargs;  // further variables: enable_thinking, ...
 };
 
+// The Jinja text that --template FILE|NAME means: a file's content, or a template minfer knows by name.
+// Errors: neither a file nor a known name (the names are listed), an empty file.
+Result<std::string> template_source(const std::string& file_or_name);
+
 // `tokenizer` gives the template its bos_token and eos_token; null: both are empty.
 Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer,
                                    const std::string& model_name, const std::vector<chat::Message>& messages,
