@@ -12,13 +12,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   minfer_isa(avx2 -O3 -mavx2 -mfma -mf16c)
   minfer_isa(avx512 -O3 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  minfer_isa(neon -O3 -march=armv8.2-a+dotprod+fp16)
+  # Scheduled before registers are given out, the loops load early and spill.
+  minfer_isa(neon -O3 -march=armv8.2-a+dotprod+fp16 -fno-schedule-insns)
 endif()
 
 # Sanitizers would check every load of the unrolled matmul kernels: minutes of compile time a file. Their test runs them
 # on buffers that end at an unmapped page instead (src/backend/cpu/matmul_test.cpp).
 if(MINFER_SANITIZE)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/backend/cpu/avx2/matmul_*.cpp
-       ${CMAKE_SOURCE_DIR}/src/backend/cpu/avx512/matmul_*.cpp)
+       ${CMAKE_SOURCE_DIR}/src/backend/cpu/avx512/matmul_*.cpp ${CMAKE_SOURCE_DIR}/src/backend/cpu/neon/matmul_*.cpp)
   set_property(SOURCE ${files} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all)
 endif()

@@ -1,9 +1,19 @@
 # minfer_layer(name DEPS layers... LIBS public... PRIVATE_LIBS private...): the static library minfer_<name> from
 # src/<name>/**.cpp and, with tests on, the program <name>_test from src/<name>/**_test.cpp. A folder without sources
-# becomes an interface library, so that the list of layers can stand whole from the first day.
+# becomes an interface library, so that the list of layers can stand whole from the first day. Kernels of another kind of
+# processor are left out.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(MINFER_FOREIGN_KERNELS "/backend/cpu/neon/")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(MINFER_FOREIGN_KERNELS "/backend/cpu/avx(2|512)/")
+else()
+  set(MINFER_FOREIGN_KERNELS "/backend/cpu/(avx2|avx512|neon)/")
+endif()
+
 function(minfer_layer name)
   cmake_parse_arguments(L "" "" "DEPS;LIBS;PRIVATE_LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "${MINFER_FOREIGN_KERNELS}")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/testing/")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$|/testing/")

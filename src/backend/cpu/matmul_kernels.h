@@ -106,5 +106,6 @@ struct MatmulKernels {
 void fill_matmul_kernels_generic(MatmulKernels* k);
 void fill_matmul_kernels_avx2(MatmulKernels* k);
 void fill_matmul_kernels_avx512(MatmulKernels* k);
+void fill_matmul_kernels_neon(MatmulKernels* k);
 
 }  // namespace minfer::cpu

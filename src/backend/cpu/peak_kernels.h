@@ -19,5 +19,6 @@ struct PeakKernels {
 const PeakKernels& peak_kernels_generic();
 const PeakKernels& peak_kernels_avx2();
 const PeakKernels& peak_kernels_avx512();
+const PeakKernels& peak_kernels_neon();
 
 }  // namespace minfer::cpu

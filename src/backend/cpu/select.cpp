@@ -12,6 +12,9 @@ constexpr CpuKernels kGeneric = {kElementwiseGeneric, kRowGeneric, kKvGeneric, k
 constexpr CpuKernels kAvx2 = {kElementwiseAvx2, kRowAvx2, kKvAvx2, kAttnAvx2};
 constexpr CpuKernels kAvx512 = {kElementwiseAvx512, kRowAvx512, kKvAvx512, kAttnAvx512};
 constexpr IsaLevel kBuilt[] = {IsaLevel::kAvx512, IsaLevel::kAvx2, IsaLevel::kScalar};
+#elif defined(__aarch64__)
+constexpr CpuKernels kNeon = {kElementwiseNeon, kRowNeon, kKvNeon, kAttnNeon};
+constexpr IsaLevel kBuilt[] = {IsaLevel::kNeon, IsaLevel::kScalar};
 #else
 constexpr IsaLevel kBuilt[] = {IsaLevel::kScalar};
 #endif
@@ -30,6 +33,8 @@ const CpuKernels& cpu_kernels(IsaLevel isa) {
 #if defined(__x86_64__)
   if (isa == IsaLevel::kAvx512) return kAvx512;
   if (isa == IsaLevel::kAvx2) return kAvx2;
+#elif defined(__aarch64__)
+  if (isa == IsaLevel::kNeon) return kNeon;
 #endif
   MINFER_DCHECK(isa == IsaLevel::kScalar);
   return kGeneric;

@@ -61,6 +61,8 @@ std::span<const Kernel> matmul_op_kernels(Op op, IsaLevel isa) {
 #if defined(__x86_64__)
     case IsaLevel::kAvx2: return kernels_of<fill_matmul_kernels_avx2>(op, "avx2");
     case IsaLevel::kAvx512: return kernels_of<fill_matmul_kernels_avx512>(op, "avx512");
+#elif defined(__aarch64__)
+    case IsaLevel::kNeon: return kernels_of<fill_matmul_kernels_neon>(op, "neon");
 #endif
     default: return {};
   }
