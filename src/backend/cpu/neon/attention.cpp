@@ -1,7 +1,10 @@
-#include "backend/cpu/inl/attention-inl.h"
+// The attention kernels for NEON: the bodies in ../inl over this folder's vectors. Each body uses what stands before it.
+// clang-format off
+#include "vec-inl.h"
 #include "backend/cpu/inl/math-inl.h"
 #include "backend/cpu/inl/q8-inl.h"
-#include "vec-inl.h"
+#include "backend/cpu/inl/attention-inl.h"
+// clang-format on
 
 namespace minfer::cpu {
 

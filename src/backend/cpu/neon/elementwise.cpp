@@ -1,6 +1,9 @@
-#include "backend/cpu/inl/elementwise-inl.h"
-#include "backend/cpu/inl/math-inl.h"
+// The element-wise kernels for NEON: the bodies in ../inl over this folder's vectors. Each body uses what stands before it.
+// clang-format off
 #include "vec-inl.h"
+#include "backend/cpu/inl/math-inl.h"
+#include "backend/cpu/inl/elementwise-inl.h"
+// clang-format on
 
 namespace minfer::cpu {
 

@@ -1,6 +1,9 @@
-#include "backend/cpu/inl/kv_store-inl.h"
-#include "backend/cpu/inl/q8-inl.h"
+// The KV store kernels for NEON: the bodies in ../inl over this folder's vectors. Each body uses what stands before it.
+// clang-format off
 #include "vec-inl.h"
+#include "backend/cpu/inl/q8-inl.h"
+#include "backend/cpu/inl/kv_store-inl.h"
+// clang-format on
 
 namespace minfer::cpu {
 

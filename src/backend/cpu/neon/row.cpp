@@ -1,5 +1,8 @@
-#include "backend/cpu/inl/row-inl.h"
+// The row kernels for NEON: the bodies in ../inl over this folder's vectors. Each body uses what stands before it.
+// clang-format off
 #include "vec-inl.h"
+#include "backend/cpu/inl/row-inl.h"
+// clang-format on
 
 namespace minfer::cpu {
 
