@@ -1,4 +1,4 @@
-// The attention kernels for NEON: the bodies in ../inl over this folder's vectors. Each body uses what stands before it.
+// The attention kernels for NEON: the bodies in ../inl over this folder's vectors. Their order counts.
 // clang-format off
 #include "vec-inl.h"
 #include "backend/cpu/inl/math-inl.h"
