@@ -70,6 +70,16 @@ unit: build ## the tests beside the code: no network, no model
 conformance: build ## every backend and instruction set against the reference, bit for bit
 	@$(CTEST) --test-dir build/release -R '^(backend|conformance)'
 
+# The system root is kept beside the build folders; it is what the toolchain file cmake/aarch64.cmake expects.
+ARM64_ROOT := build/arm64-root
+.PHONY: neon
+neon: build/release/build.ninja ## cross-build for 64-bit Arm; NEON against the reference and this machine, under qemu
+	@tools/setup_arm64.sh $(ARM64_ROOT)
+	@[ build/aarch64/build.ninja -nt CMakePresets.json ] || { cmake --preset aarch64 && touch build/aarch64/build.ninja; } >&2
+	@ninja -C build/aarch64 -j $(JOBS) backend_test minfer >&2
+	@ninja -C build/release -j $(JOBS) minfer >&2
+	@tools/check_arm64.sh build/aarch64 $(BIN) $(ARM64_ROOT)
+
 .PHONY: debug
 debug: build/debug/build.ninja ## debug build with internal checks on, and its tests
 	@ninja -C build/debug -j $(JOBS) >&2

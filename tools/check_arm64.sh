@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs the NEON kernels under emulation: every kernel against the reference, then whole models whose logits must have the same
+# SHA-256 as on this machine, for every KV type.
+#   tools/check_arm64.sh ARM_BUILD HOST_MINFER SYSTEM_ROOT [MODEL.gguf ...]
+# Without models: those of tests/data/models, and the small ones of MINFER_CASES (default ../shared/cases) when it is there.
+# GTEST_FILTER chooses among the kernel tests, as in every test program.
+set -euo pipefail
+shopt -s nullglob globstar
+
+[ $# -ge 3 ] || { echo 'usage: tools/check_arm64.sh ARM_BUILD HOST_MINFER SYSTEM_ROOT [MODEL.gguf ...]' >&2; exit 2; }
+build=$1 host=$2 root=$3
+shift 3
+emulated=(qemu-aarch64-static -L "$root")
+
+"${emulated[@]}" "$build/backend_test" --gtest_brief=1
+
+models=("$@")
+if [ ${#models[@]} -eq 0 ]; then
+  models=(tests/data/models/*.gguf)
+  for model in "${MINFER_CASES:-../shared/cases}"/models/**/*.gguf; do
+    [ "$(stat -c %s "$model")" -gt 4000000 ] || models+=("$model")
+  done
+fi
+count=0
+different=0
+for model in "${models[@]}"; do
+  for kv in f32 f16 bf16 q8_0; do
+    args=(logits "$model" --tokens 1,2,3,4,5,6,7,8,2,1,5,3,7,4,6,1,2,8,3,5 --sha256 --cache-type "$kv")
+    # A model may refuse (q8_0 needs heads of a multiple of 32): then both must, in the same words.
+    want=$("$host" "${args[@]}" 2>&1) || true
+    for flags in '--isa neon' '--isa neon --token-by-token --threads 1' '--isa scalar'; do
+      read -ra extra <<<"$flags"
+      got=$("${emulated[@]}" "$build/minfer" "${args[@]}" "${extra[@]}" 2>&1) || true
+      count=$((count + 1))
+      [ "$got" = "$want" ] && continue
+      different=$((different + 1))
+      printf 'arm64: %s, KV %s, %s: found %s, expected %s\n' "$model" "$kv" "$flags" "$got" "$want"
+    done
+  done
+done
+echo "arm64: ${#models[@]} models, $count runs, $different differ from this machine"
+[ "$different" -eq 0 ]
