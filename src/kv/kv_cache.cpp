@@ -1,10 +1,14 @@
-// Allocation of the regions. Pages of memory are touched only when rows are stored, so a large context costs what is used.
+// Allocation of the regions. Memory is taken only when rows are stored, so a large context costs what is used: the first
+// 2 MiB of a region in small pages (zeroing a huge page for each of 60 regions costs more than a short answer), the rest in huge
+// ones, which long contexts are read from.
 #include "kv/kv_cache.h"
 
 #include "tensor/kv_layout.h"
 
 namespace minfer {
 namespace {
+
+constexpr int64_t kSmallPagesBytes = int64_t{2} << 20;
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -29,7 +33,7 @@ Result<KvCache> KvCache::create(const KvShape& s) {
   }
   KvCache cache;
   cache.shape_ = s;
-  cache.memory_ = MINFER_TRY_CTX(Buffer::allocate(static_cast<size_t>(s.bytes())), "[kv] cache of " + std::to_string(s.n_slots()) + " positions");
+  cache.memory_ = MINFER_TRY_CTX(Buffer::allocate(static_cast<size_t>(s.bytes()), /*huge=*/false), "[kv] cache of " + std::to_string(s.n_slots()) + " positions");
   std::byte* p = cache.memory_.data();
   for (int32_t i = 0; i < 2 * s.n_layer; ++i) {
     const bool is_v = i % 2 == 1;
@@ -40,7 +44,9 @@ Result<KvCache> KvCache::create(const KvShape& s) {
     v.row_bytes = dtype_row_bytes(v.dtype, v.shape.last());  // nominal: rows are interleaved
     v.data = p;
     cache.views_.push_back(v);
-    p += aligned(kv_region_bytes(v.dtype, s.n_slots(), s.n_head_kv, s.head_dim));
+    const int64_t begin = p - cache.memory_.data(), bytes = aligned(kv_region_bytes(v.dtype, s.n_slots(), s.n_head_kv, s.head_dim));
+    cache.memory_.advise_huge(static_cast<size_t>(begin + kSmallPagesBytes), static_cast<size_t>(begin + bytes));
+    p += bytes;
   }
   return cache;
 }

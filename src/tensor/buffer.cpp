@@ -11,7 +11,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = 4096;
 }  // namespace
 
-Result<Buffer> Buffer::allocate(size_t bytes) {
+Result<Buffer> Buffer::allocate(size_t bytes, bool huge_pages) {
   Buffer b;
   if (bytes == 0) return b;
   const bool huge = bytes >= kHugePage;
@@ -30,12 +30,18 @@ Result<Buffer> Buffer::allocate(size_t bytes) {
     if (off != 0) munmap(base, off);
     base += off;
     want -= off;
-    madvise(base, want, MADV_HUGEPAGE);  // a hint: refusal changes speed only
+    if (huge_pages) madvise(base, want, MADV_HUGEPAGE);  // a hint: refusal changes speed only
   }
   b.data_ = base;
   b.bytes_ = bytes;
   b.mapped_ = want;
   return b;
+}
+
+void Buffer::advise_huge(size_t begin, size_t end) const {
+  begin = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  end = end / kHugePage * kHugePage;
+  if (begin < end && end <= mapped_) madvise(data_ + begin, end - begin, MADV_HUGEPAGE);
 }
 
 Buffer& Buffer::operator=(Buffer&& o) noexcept {
