@@ -74,10 +74,12 @@ mkdir -p "$system/src"
 git clone -q --no-local --no-hardlinks "$repository" "$clone"
 rm -rf "${system:?}$home/.cache/minfer"
 
-mkdir -p "$system/proc" "$system/sys" "$system/dev/shm"
+mkdir -p "$system/proc" "$system/sys" "$system/dev/shm" "$system/dev/pts"
 mount -t proc proc "$system/proc"
 mount --rbind /sys "$system/sys"
 mount -t tmpfs -o mode=1777 tmpfs "$system/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts "$system/dev/pts"
+ln -sfn pts/ptmx "$system/dev/ptmx"
 if [ -d "$cases" ]; then
   mkdir -p "$system/src/shared/cases"
   mount --bind -o ro "$(cd "$cases" && pwd)" "$system/src/shared/cases"
