@@ -1,0 +1,23 @@
+// Whole files: reading one with a bound, replacing one in one step.
+// Errors:  what is no regular file is refused and never waited for: a pipe, a device, a folder. The path and the reason
+//          are named.
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "minfer/error.h"
+
+namespace minfer {
+
+// The content of a regular file of at most `limit` bytes; symbolic links are followed.
+Result<std::string> read_regular_file(const std::string& path, size_t limit);
+
+// Puts `content` in the place of the file `path`, so that at any moment, also of a crash, there is the old file or the
+// new one. Symbolic links are followed and stay; a file that was there keeps its mode; a new one gets `new_mode`.
+// Errors: something is there that is no regular file or that may not be written; the folder cannot be written; a full
+// disk. Then nothing has changed.
+Status replace_file(const std::string& path, std::string_view content, unsigned new_mode);
+
+}  // namespace minfer
