@@ -14,6 +14,9 @@ constexpr int64_t kRedundantValues = 8192;
 // Bytes of weights handed out at once when weights are streamed: at 15 GB/s about 4 us against 0.1 us for the hand-out.
 constexpr int64_t kStreamBytes = 64 << 10;
 
+// Share of a worker's run of weights that others may take: 1 / kStreamTail.
+constexpr int64_t kStreamTail = 8;
+
 // Row groups handed out at once when there are many tokens; 64 rows times 512 tokens of k = 1024 take about 0.2 ms.
 constexpr int64_t kPrefillGroups = 4;
 
@@ -128,7 +131,7 @@ void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Work
   }
   const int64_t per_block = chunks_before[count];
   const int64_t block = token_block(plan.n), blocks = (plan.n + block - 1) / block;
-  for (int64_t i; (i = args.counter->fetch_add(1, std::memory_order_relaxed)) < per_block * blocks;) {
+  const auto run_chunk = [&](int64_t i) {
     const int64_t in_block = i % per_block;
     int part = 0;
     while (in_block >= chunks_before[part + 1]) ++part;
@@ -139,6 +142,19 @@ void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Work
     p.tile0 = i / per_block * block / t.full;
     p.tile1 = std::min(t.count, p.tile0 + block / t.full);
     run_piece(act, p, unpacked);
+  };
+  const int64_t total = per_block * blocks;
+  if (many) {
+    for (int64_t i; (i = args.counter->fetch_add(1, std::memory_order_relaxed)) < total;) run_chunk(i);
+    return;
+  }
+  // Few tokens: the weights are streamed. Each worker reads one long run of memory, which the hardware prefetcher follows, and
+  // only the last part of all runs is handed out chunk by chunk, so that a slow core does not hold up the rest.
+  const int64_t n = worker.count(), tail = total / (kStreamTail * n);
+  const int64_t begin = total * worker.index() / n, end = total * (worker.index() + 1) / n;
+  for (int64_t i = begin; i < end - tail; ++i) run_chunk(i);
+  for (int64_t j; (j = args.counter->fetch_add(1, std::memory_order_relaxed)) < tail * n;) {
+    run_chunk(total * (j % n + 1) / n - tail + j / n);
   }
 }
 
