@@ -30,7 +30,7 @@ struct VocabData {
   std::string pre;    // tokenizer.ggml.pre: "smollm", "llama-bpe", ...; empty = "default" (gpt2 only)
 
   std::vector<std::string_view> tokens;  // [n_vocab] text as the file spells it (byte-mapped for gpt2, U+2581 for llama)
-  std::vector<float> scores;             // [n_vocab]; needed by "llama"; may be empty for "gpt2"
+  std::vector<float> scores;             // [n_vocab]; ranks merges of "llama"; empty = all alike
   std::vector<int32_t> types;            // [n_vocab] TokenType values; empty = all normal
   std::vector<std::string_view> merges;  // [n_merges] "left right", best first; needed by "gpt2"
 

@@ -130,7 +130,7 @@ Status check_arrays(const VocabData& data, VocabKind kind) {
       return make_error(ErrorCode::kCorrupt, "[tokenizer] token_type[{}]: found {}, expected 1 to 6", i, data.types[i]);
     }
   }
-  if (!(data.scores.empty() && kind == VocabKind::kByteBpe) && data.scores.size() != n) {
+  if (!data.scores.empty() && data.scores.size() != n) {
     return make_error(ErrorCode::kCorrupt, "[tokenizer] scores: found {} entries, expected {} (one per token)",
                       data.scores.size(), n);
   }
@@ -172,7 +172,8 @@ Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool 
   v.kind = kind;
   v.types.assign(n, TokenType::kNormal);
   for (size_t i = 0; i < data.types.size(); ++i) v.types[i] = static_cast<TokenType>(data.types[i]);
-  if (kind == VocabKind::kSpm) v.scores = data.scores;
+  // A file without scores ranks all merges alike: the leftmost pair first.
+  if (kind == VocabKind::kSpm) v.scores = data.scores.empty() ? std::vector<float>(n, 0.0f) : data.scores;
 
   // Texts, then pieces (never longer), in one arena.
   size_t text_bytes = 0;
