@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <random>
 
 #include "base/cpu_info.h"
 #include "base/error.h"
 #include "base/memory_info.h"
 #include "common.h"
+#include "options.h"
 #include "engine/session.h"
+#include "model/geometry.h"
 #include "peak.h"
 #include "stats.h"
 
@@ -42,6 +45,8 @@ Cost step_cost(const Plan& plan) {
   return sum;
 }
 
+constexpr Range kTokens = {0, 1 << 24}, kRepeats = {1, 10000};
+
 class Bench {
  public:
   Bench(const BenchFlags& flags, Loaded& loaded, Session session) : f_(flags), loaded_(loaded), session_(std::move(session)), random_(1) {}
@@ -50,7 +55,7 @@ class Bench {
     if (n == 0) return {};
     const auto ids = tokens(n);
     session_.truncate(0);
-    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return !interrupted(); }));
+    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return true; }));
     return {};
   }
 
@@ -59,7 +64,7 @@ class Bench {
     const auto ids = tokens(f_.prompt);
     session_.truncate(static_cast<size_t>(f_.depth));
     const int64_t t0 = now_ns();
-    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return !interrupted(); }));
+    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return true; }));
     return static_cast<double>(f_.prompt) / (static_cast<double>(now_ns() - t0) * 1e-9);
   }
 
@@ -70,7 +75,6 @@ class Bench {
     const int64_t t0 = now_ns();
     for (int32_t id : ids) {
       MINFER_TRY(session_.feed({&id, 1}));
-      if (interrupted()) return make_error(ErrorCode::kCancelled, "interrupted");
     }
     return static_cast<double>(f_.predict) / (static_cast<double>(now_ns() - t0) * 1e-9);
   }
@@ -89,6 +93,37 @@ class Bench {
   std::mt19937 random_;
 };
 
+// Without a place to keep it the machine is measured again the next time.
+void keep_peak(int threads, const std::string& isa, const cpu::Peak& peak) {
+  const auto stored = store_peak(threads, isa, peak);
+  if (!stored.ok()) std::fprintf(stderr, "minfer: warning: %s\n", for_terminal(stored.error().message).c_str());
+}
+
+// The type that holds most values of the matrices.
+std::string matrix_type(const Model& model) {
+  std::map<DType, int64_t> values;
+  for (const Weight& w : model.weights().weights()) {
+    if (w.role == WeightRole::kMatMul || w.role == WeightRole::kEmbed) values[w.plain.dtype] += w.plain.shape.count();
+  }
+  const auto most = std::max_element(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == values.end() ? "" : std::string(dtype_info(most->first).name);
+}
+
+Status check_context(int need, int n_ctx_train) {
+  if (need <= n_ctx_train) return {};
+  return make_error(ErrorCode::kInvalidArgument, "-d, -p and -n need {} positions, the model allows {}", need, n_ctx_train);
+}
+
+// What can be known before a model of random weights is made, which may take a minute.
+Status check_shape(const BenchFlags& f, int need, DType type, const Backend& backend) {
+  const bool packs = std::string_view(backend.name()) != "ref";
+  const int64_t bytes = MINFER_TRY(Model::random_bytes(f.shape, type, packs)), free = memory_available_bytes();
+  MINFER_TRY(check_context(need, find_geometry(f.shape)->hp.n_ctx_train));
+  if (bytes <= free) return {};
+  return make_error(ErrorCode::kResourceExhausted, "--shape {} --type {} needs {:.1f} GB, {:.1f} GB are free", f.shape,
+                    dtype_info(type).name, static_cast<double>(bytes) * 1e-9, static_cast<double>(free) * 1e-9);
+}
+
 int print_peak(const BenchFlags& f, const cpu::Peak& p, const std::string& isa, int threads) {
   if (f.engine.json) {
     nlohmann::ordered_json j = {{"isa", isa}, {"threads", threads}, {"read_gb_per_s", p.read_gb_per_s}, {"f32_gflop_per_s", p.f32_gflop_per_s},
@@ -101,13 +136,6 @@ int print_peak(const BenchFlags& f, const cpu::Peak& p, const std::string& isa, 
 }
 
 Status check(const BenchFlags& f) {
-  struct Bound {
-    const char* name;
-    int value, lo, hi;
-  };
-  for (const Bound& b : {Bound{"-p", f.prompt, 0, 1 << 24}, Bound{"-n", f.predict, 0, 1 << 24}, Bound{"-d", f.depth, 0, 1 << 24}, Bound{"-r", f.repeats, 1, 10000}}) {
-    if (b.value < b.lo || b.value > b.hi) return make_error(ErrorCode::kInvalidArgument, "{}: found {}, expected {} to {}", b.name, b.value, b.lo, b.hi);
-  }
   if (!f.peak && f.model.empty() == f.shape.empty()) return make_error(ErrorCode::kInvalidArgument, "give either MODEL or --shape NAME (or --peak alone)");
   if (f.prompt == 0 && f.predict == 0) return make_error(ErrorCode::kInvalidArgument, "-p 0 and -n 0 leave nothing to measure");
   return {};
@@ -115,29 +143,29 @@ Status check(const BenchFlags& f) {
 
 Result<int> bench(BenchFlags f) {
   MINFER_TRY(check(f));
+  MINFER_TRY(f.engine.check());
   const RunnerOptions options = MINFER_TRY(f.engine.options());
-  auto backend = MINFER_TRY(make_backend(options.backend));
+  const auto backend = MINFER_TRY(make_backend(options.backend));
+  const int need = f.depth + std::max(f.prompt, f.predict);
+  if (f.engine.ctx == 0) f.engine.ctx = std::max(need, 1);
+  if (f.engine.ctx < need) return make_error(ErrorCode::kInvalidArgument, "--ctx {}: the measurement needs {} positions", f.engine.ctx, need);
   if (f.peak) {
     const int threads = options.n_threads == 0 ? usable_cores() : options.n_threads;
     auto pool = MINFER_TRY(ThreadPool::create(threads));
     const auto peak = MINFER_TRY(cpu::measure_peak(*pool, isa_level(*backend)));
-    MINFER_TRY(store_peak(threads, backend->isa(), peak));
+    keep_peak(threads, backend->isa(), peak);
     if (f.model.empty() && f.shape.empty()) return print_peak(f, peak, backend->isa(), threads);
   }
   std::unique_ptr<Model> model;
   if (!f.shape.empty()) {
     const auto type = dtype_from_name(f.type);
-    if (!type) return make_error(ErrorCode::kInvalidArgument, "--type: '{}' is no known type", f.type);
+    if (!type) return make_error(ErrorCode::kInvalidArgument, "--type: found '{}', expected f16, q4_0, q8_0 or another weight type", f.type);
+    MINFER_TRY(check_shape(f, f.engine.ctx, *type, *backend));
     model = MINFER_TRY(Model::random(f.shape, *type, 1));
   } else {
-    model = MINFER_TRY(Model::open(MINFER_TRY(resolve_model(f.model))));
+    model = MINFER_TRY(open_model(f.model));
   }
-  const int need = f.depth + std::max(f.prompt, f.predict);
-  if (f.engine.ctx == 0) f.engine.ctx = std::max(need, 1);
-  if (f.engine.ctx < need) return make_error(ErrorCode::kInvalidArgument, "--ctx {}: the measurement needs {} positions", f.engine.ctx, need);
-  if (f.engine.ctx > model->hparams().n_ctx_train) {
-    return make_error(ErrorCode::kInvalidArgument, "-d, -p and -n need {} positions, the model allows {}", f.engine.ctx, model->hparams().n_ctx_train);
-  }
+  MINFER_TRY(check_context(f.engine.ctx, model->hparams().n_ctx_train));
   const int64_t t_load = now_ns();
   Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
   const double load_ms = static_cast<double>(now_ns() - t_load) * 1e-6;
@@ -147,7 +175,7 @@ Result<int> bench(BenchFlags f) {
   auto peak = cached_peak(threads, isa);
   if (!peak) {
     peak = MINFER_TRY(cpu::measure_peak(runner.pool(), isa_level(runner.backend())));
-    MINFER_TRY(store_peak(threads, isa, *peak));
+    keep_peak(threads, isa, *peak);
   }
 
   Bench b(f, loaded, MINFER_TRY(Session::open(runner)));
@@ -193,7 +221,7 @@ Result<int> bench(BenchFlags f) {
     const auto spread = [](const Summary& s) { return nlohmann::ordered_json{{"median", s.median}, {"min", s.min}, {"max", s.max}, {"n", s.n}}; };
     nlohmann::ordered_json j;
     j["model"] = loaded.model->name();
-    j["type"] = f.shape.empty() ? "" : f.type;
+    j["type"] = matrix_type(*loaded.model);
     j["parameters"] = loaded.model->parameters();
     j["device"] = runner.backend().name();
     j["isa"] = isa;
@@ -215,8 +243,8 @@ Result<int> bench(BenchFlags f) {
     j["peak_rss_bytes"] = peak_rss_bytes();
     std::printf("%s\n", j.dump().c_str());
   } else {
-    std::printf("%s%s%s, %s/%s, %d threads, %d ops per decode token, loaded in %.0f ms\n", loaded.model->name().c_str(), f.shape.empty() ? "" : " ",
-                f.shape.empty() ? "" : f.type.c_str(), runner.backend().name(), isa.c_str(), threads, ops, load_ms);
+    std::printf("%s %s, %s/%s, %d threads, %d ops per decode token, loaded in %.0f ms\n", for_terminal(loaded.model->name()).c_str(),
+                matrix_type(*loaded.model).c_str(), runner.backend().name(), isa.c_str(), threads, ops, load_ms);
     if (f.prompt > 0) {
       std::printf("prefill %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.0f GOP/s, %.1f %% of the %s peak\n", f.prompt, f.depth, p.median, p.min, p.max, p.n,
                   prefill_gops, 100 * prefill_gops / arithmetic_peak, quantized ? "int8" : "f32");
@@ -235,23 +263,19 @@ Result<int> bench(BenchFlags f) {
 void add_bench(CLI::App& app, Exit exit) {
   auto f = std::make_shared<BenchFlags>();
   CLI::App* sub = app.add_subcommand("bench", "prefill and decode speed, as fractions of the machine's limits");
-  sub->add_option("model", f->model, "a GGUF file or the name of a cached model");
+  add_model(*sub, f->model, "", /*required=*/false);
   std::string shapes;
   for (const auto& n : Model::geometries()) shapes += (shapes.empty() ? "" : ", ") + n;
-  sub->add_option("--shape", f->shape, "a random-weight model of this geometry: " + shapes);
-  sub->add_option("--type", f->type, "weight type of --shape")->capture_default_str();
-  sub->add_option("-p,--prompt", f->prompt, "prompt tokens to prefill; 0 = none")->capture_default_str();
-  sub->add_option("-n,--predict", f->predict, "tokens to decode; 0 = none")->capture_default_str();
-  sub->add_option("-d,--depth", f->depth, "positions already in the cache")->capture_default_str();
-  sub->add_option("-r,--repeats", f->repeats, "measured rounds")->capture_default_str();
+  add_text(*sub, "--shape", f->shape, "a random-weight model of this geometry: " + shapes);
+  add_text(*sub, "--type", f->type, "weight type of --shape");
+  add_integer(*sub, "-p,--prompt", f->prompt, kTokens, "prompt tokens to prefill; 0 = none", true);
+  add_integer(*sub, "-n,--predict", f->predict, kTokens, "tokens to decode; 0 = none", true);
+  add_integer(*sub, "-d,--depth", f->depth, kTokens, "positions already in the cache", true);
+  add_integer(*sub, "-r,--repeats", f->repeats, kRepeats, "measured rounds", true);
   sub->add_flag("--peak", f->peak, "measure the machine's limits anew (alone: only that)");
   f->engine.add_to(*sub);
   sub->footer("Examples:\n  minfer bench smollm2\n  minfer bench --shape qwen3-0.6b --type q4_0 -p 512 -n 128 -r 3\n  minfer bench --peak --threads 2");
-  sub->callback([=] {
-    catch_interrupts();
-    auto r = bench(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(*sub, exit, [f] { return bench(*f); });
 }
 
 }  // namespace minfer::cli

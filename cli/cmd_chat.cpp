@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "common.h"
+#include "options.h"
 #include "conversation.h"
 #include "engine/generate.h"
 #include "line_reader.h"
@@ -17,7 +18,7 @@
 namespace minfer::cli {
 namespace {
 
-constexpr size_t kMaxFileBytes = size_t{64} << 20;  // of a template
+constexpr Range kPredict = {-1, 1 << 30};
 constexpr size_t kMaxLineBytes = size_t{16} << 20;  // far beyond any context
 constexpr const char* kHelp =
     "  /help        this list\n"
@@ -72,6 +73,7 @@ class Chat {
       }
       if (*end != LineEnd::kLine) {
         if (terminal_) std::fputc('\n', stderr);
+        if (*end == LineEnd::kInterrupted) return kInterrupted;
         break;
       }
       if (line.find_first_not_of(" \t") == std::string::npos) continue;
@@ -91,7 +93,7 @@ class Chat {
   }
 
  private:
-  void say(const std::string& text) { std::fprintf(stderr, "minfer: %s\n", text.c_str()); }
+  void say(const std::string& text) { std::fprintf(stderr, "minfer: %s\n", for_terminal(text).c_str()); }
   void failed(const Error& error) {
     report(error);
     ++n_failed_;
@@ -227,13 +229,15 @@ Status check_template(const Model& model, const PromptOptions& prompt, const std
 
 Result<int> run(const ChatFlags& f) {
   SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
-  if (f.predict < -1 || f.predict == 0) {
+  if (f.predict == 0) {
     return make_error(ErrorCode::kInvalidArgument,
                       "--predict: found {}, expected 1 or more, or -1: until the answer ends", f.predict);
   }
+  MINFER_TRY(f.engine.check());
   PromptOptions prompt;
   if (!f.template_file.empty()) prompt.template_source = MINFER_TRY(template_source(f.template_file));
-  auto model = MINFER_TRY(Model::open(MINFER_TRY(resolve_model(f.model))));
+  auto model = MINFER_TRY(open_model(f.model));
+  MINFER_TRY(check_bias(sampling, model->hparams().n_vocab));
   MINFER_TRY(check_template(*model, prompt, f.system));
   Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
   if (f.engine.stats) std::fprintf(stderr, "seed: %llu\n", static_cast<unsigned long long>(sampling.seed));
@@ -250,23 +254,19 @@ Result<int> run(const ChatFlags& f) {
 void add_chat(CLI::App& app, Exit exit) {
   auto f = std::make_shared<ChatFlags>();
   CLI::App* sub = app.add_subcommand("chat", "a conversation");
-  sub->add_option("model", f->model, "a GGUF file or the name of a cached model")->required();
-  sub->add_option("-n,--predict", f->predict, "tokens per answer at most (default: until the answer ends)");
-  sub->add_option("--system", f->system, "a system message; replaces the one of a loaded conversation");
-  sub->add_option("--session", f->session,
+  add_model(*sub, f->model);
+  add_integer(*sub, "-n,--predict", f->predict, kPredict, "tokens per answer at most; -1 = until the answer ends (default)");
+  add_any_text(*sub, "--system", f->system, "a system message; replaces the one of a loaded conversation");
+  add_text(*sub, "--session", f->session,
                   "a file that holds the conversation: read if it exists, written after each turn");
-  sub->add_option("--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
+  add_text(*sub, "--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   f->engine.add_to(*sub, /*with_json=*/false);
   f->sampling.add_to(*sub);
   sub->footer(std::string("In the conversation:\n") + kHelp +
               "When the context is full the oldest turns are left out, with a notice.\n\nExamples:\n"
               "  minfer chat smollm2\n  minfer chat smollm2 --system \"Be brief.\" --session talk.json --stats\n"
               "  printf 'Hello\\nAnd in French?\\n' | minfer chat smollm2 --temp 0");
-  sub->callback([=] {
-    catch_interrupts();
-    auto r = run(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(*sub, exit, [f] { return run(*f); }, /*polls_interrupt=*/true);
 }
 
 }  // namespace minfer::cli

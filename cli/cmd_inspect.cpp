@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "common.h"
+#include "options.h"
 #include "metadata_text.h"
 
 namespace minfer::cli {
@@ -78,7 +79,7 @@ void count_steps(const Plan& plan, std::vector<OpKernels>& ops, std::map<std::st
 // Loads the model: which kernel serves a node depends on how its weights were packed.
 Result<std::vector<OpKernels>> find_kernels(const InspectFlags& f, std::string* backend_name) {
   EngineFlags engine = f.engine;
-  auto model = MINFER_TRY(Model::open(MINFER_TRY(resolve_model(f.model))));
+  auto model = MINFER_TRY(open_model(f.model));
   constexpr int32_t kContext = 256;  // one attention tile: the choice of kernels does not depend on it
   constexpr int32_t kPrefill = 64;
   engine.ctx = std::min(model->hparams().n_ctx_train, kContext);
@@ -256,7 +257,8 @@ void print_kernels(const std::vector<OpKernels>& ops, const std::string& backend
 
 Result<int> run(const InspectFlags& f) {
   const std::string path = MINFER_TRY(resolve_model(f.model));
-  const gguf::File file = MINFER_TRY(gguf::File::open(path));
+  if (f.kernels) MINFER_TRY(f.engine.check());
+  const gguf::File file = MINFER_TRY(of_file(gguf::File::open(path)));
   const bool vocabulary_only = file.tensors().empty() && file.metadata().has("tokenizer.ggml.tokens");
   std::unique_ptr<Model> model;
   std::string problem;
@@ -281,7 +283,7 @@ Result<int> run(const InspectFlags& f) {
   }
   if (problem.empty()) return kOk;
   std::fflush(stdout);
-  std::fprintf(stderr, "minfer: %s\n", problem.c_str());
+  std::fprintf(stderr, "minfer: %s\n", for_terminal(problem).c_str());
   return vocabulary_only && !f.kernels ? kOk : kFailed;
 }
 
@@ -290,19 +292,15 @@ Result<int> run(const InspectFlags& f) {
 void add_inspect(CLI::App& app, Exit exit) {
   auto f = std::make_shared<InspectFlags>();
   CLI::App* sub = app.add_subcommand("inspect", "what is in a model file and how much memory it needs");
-  sub->add_option("model", f->model, "a GGUF file or the name of a cached model")->required();
+  add_model(*sub, f->model);
   sub->add_flag("--json", f->json, "one JSON object");
   auto* kernels = sub->add_flag("--kernels", f->kernels, "load the model and show which kernel runs each op");
-  sub->add_option("--device,--backend", f->engine.device, "device for --kernels: cpu (default) or ref")->needs(kernels);
-  sub->add_option("--isa", f->engine.isa, "instruction set for --kernels: scalar, avx2, avx512, neon")
-      ->envname("MINFER_ISA");
+  add_text(*sub, "--device,--backend", f->engine.device, "device for --kernels: cpu (default) or ref")->needs(kernels);
+  add_isa(*sub, f->engine.isa, "instruction set for --kernels: scalar, avx2, avx512, neon")->needs(kernels);
   sub->footer(
       "Examples:\n  minfer inspect smollm2\n  minfer inspect model.gguf --json\n  minfer inspect smollm2 "
       "--kernels --isa avx2");
-  sub->callback([=] {
-    auto r = run(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(*sub, exit, [f] { return run(*f); });
 }
 
 }  // namespace minfer::cli

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "common.h"
+#include "options.h"
 #include "engine/session.h"
 #include "npy.h"
 
@@ -20,26 +21,13 @@ struct LogitsFlags {
   bool sha256 = false, last = false, single = false, special = false;
 };
 
-Result<std::vector<int32_t>> parse_ids(const std::string& list) {
-  std::vector<int32_t> ids;
-  const char* p = list.c_str();
-  while (*p != 0) {
-    char* end = nullptr;
-    errno = 0;
-    const long v = std::strtol(p, &end, 10);
-    if (end == p || errno != 0 || v < 0 || v > INT32_MAX || (*end != ',' && *end != ' ' && *end != 0)) {
-      return make_error(ErrorCode::kInvalidArgument, "--tokens: found '{}', expected ids separated by commas", list);
-    }
-    ids.push_back(static_cast<int32_t>(v));
-    p = *end == 0 ? end : end + 1;
-  }
-  return ids;
-}
-
 Result<int> logits(const LogitsFlags& f) {
   if (f.tokens.empty() == f.text.empty()) return make_error(ErrorCode::kInvalidArgument, "give either --tokens or --text");
-  std::vector<int32_t> ids = MINFER_TRY(parse_ids(f.tokens));
-  Loaded loaded = MINFER_TRY(load(f.model, f.engine));
+  MINFER_TRY(parse_ids(f.tokens, INT32_MAX, "--tokens"));  // what is no list is not worth loading a model
+  MINFER_TRY(f.engine.check());
+  auto model = MINFER_TRY(open_model(f.model));
+  std::vector<int32_t> ids = MINFER_TRY(parse_ids(f.tokens, model->hparams().n_vocab, "--tokens"));
+  Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
   if (!f.text.empty()) {
     if (loaded.model->tokenizer() == nullptr) return make_error(ErrorCode::kUnsupported, "this model has no vocabulary");
     ids = MINFER_TRY(loaded.model->tokenizer()->encode(f.text, {.add_special = true, .parse_special = f.special}));
@@ -84,7 +72,7 @@ Result<int> logits(const LogitsFlags& f) {
   } else if (!f.sha256 && !f.engine.json) {
     if (isatty(STDOUT_FILENO) != 0) return make_error(ErrorCode::kInvalidArgument, "the .npy bytes would go to the terminal: use --out FILE, --sha256 or a pipe");
     const std::string bytes = MINFER_TRY(npy_bytes(view));
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) return make_error(ErrorCode::kIo, "writing to standard output failed");
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);  // main() checks
   }
   MINFER_TRY(loaded.finish());
   return kOk;
@@ -95,21 +83,17 @@ Result<int> logits(const LogitsFlags& f) {
 void add_logits(CLI::App& app, Exit exit) {
   auto f = std::make_shared<LogitsFlags>();
   CLI::App* sub = app.add_subcommand("logits", "logits after each token, as .npy or as a hash");
-  sub->add_option("model", f->model, "a GGUF file or the name of a cached model")->required();
-  sub->add_option("--tokens", f->tokens, "token ids, separated by commas");
-  sub->add_option("--text", f->text, "text to tokenize instead");
-  sub->add_flag("--special", f->special, "parse control tokens in --text");
+  add_model(*sub, f->model);
+  add_text(*sub, "--tokens", f->tokens, "token ids, separated by commas or spaces");
+  add_text(*sub, "--text", f->text, "text to tokenize instead");
+  add_special(*sub, f->special, "parse control tokens in --text");
   sub->add_flag("--sha256", f->sha256, "print the SHA-256 of the logits' bytes, then their shape");
   sub->add_flag("--last", f->last, "only the logits after the last token");
   sub->add_flag("--token-by-token", f->single, "one step per token instead of one prefill");
-  sub->add_option("--out", f->out, "write the .npy to this file instead of standard output");
+  add_text(*sub, "--out", f->out, "write the .npy to this file instead of standard output");
   f->engine.add_to(*sub);
   sub->footer("Examples:\n  minfer logits model.gguf --tokens 1,2,3 --sha256\n  minfer logits model.gguf --text \"Hello\" --last --out logits.npy");
-  sub->callback([=] {
-    catch_interrupts();
-    auto r = logits(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(*sub, exit, [f] { return logits(*f); });
 }
 
 }  // namespace minfer::cli

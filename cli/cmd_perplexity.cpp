@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "common.h"
+#include "options.h"
 #include "engine/session.h"
 
 namespace minfer::cli {
@@ -20,6 +21,7 @@ struct PerplexityFlags {
   int window = 512, limit = -1;
 };
 
+constexpr Range kWindow = {4, 1 << 30};
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
 
 // -log p(id) under softmax(logits), in f64.
@@ -32,10 +34,10 @@ double negative_log_likelihood(std::span<const float> logits, int32_t id) {
 }
 
 Result<int> perplexity(const PerplexityFlags& f) {
-  if (f.window < 4) return make_error(ErrorCode::kInvalidArgument, "--window: found {}, expected 4 or more", f.window);
-  const std::string text = MINFER_TRY(read_file(f.file, kMaxTextBytes));
+  MINFER_TRY(f.engine.check());
+  const std::string text = MINFER_TRY(read_input(f.file, kMaxTextBytes));
   EngineFlags engine = f.engine;
-  auto model = MINFER_TRY(Model::open(MINFER_TRY(resolve_model(f.model))));
+  auto model = MINFER_TRY(open_model(f.model));
   const int window = std::min(f.window, model->hparams().n_ctx_train);
   if (engine.ctx == 0) engine.ctx = window;
   if (engine.ctx < window) return make_error(ErrorCode::kInvalidArgument, "--ctx {} is smaller than the window of {}", engine.ctx, window);
@@ -58,7 +60,6 @@ Result<int> perplexity(const PerplexityFlags& f) {
     if (tokenizer.add_bos()) chunk[0] = tokenizer.bos();
     session.truncate(0);
     MINFER_TRY(session.feed_all(chunk, [&](size_t i, std::span<const float> logits) -> Status {
-      if (interrupted()) return make_error(ErrorCode::kCancelled, "interrupted");
       if (i + 1 >= chunk.size() || static_cast<int>(i) < first) return {};
       const double nll = negative_log_likelihood(logits, chunk[i + 1]);
       if (!std::isfinite(nll)) return make_error(ErrorCode::kInternal, "window {}, token {}: the logits are not finite", w, i);
@@ -87,17 +88,13 @@ Result<int> perplexity(const PerplexityFlags& f) {
 void add_perplexity(CLI::App& app, Exit exit) {
   auto f = std::make_shared<PerplexityFlags>();
   CLI::App* sub = app.add_subcommand("perplexity", "perplexity of a text file, with its standard error");
-  sub->add_option("model", f->model, "a GGUF file or the name of a cached model")->required();
-  sub->add_option("file", f->file, "a text file")->required();
-  sub->add_option("--window", f->window, "tokens per window; the second half of each is scored")->capture_default_str();
-  sub->add_option("--limit", f->limit, "windows at most");
+  add_model(*sub, f->model);
+  add_text(*sub, "file", f->file, "a text file; '-' reads standard input")->required();
+  add_integer(*sub, "--window", f->window, kWindow, "tokens per window; the second half of each is scored", true);
+  add_integer(*sub, "--limit", f->limit, kPositive, "windows at most (default: all)");
   f->engine.add_to(*sub);
   sub->footer("Example:\n  minfer perplexity smollm2 book.txt --window 512");
-  sub->callback([=] {
-    catch_interrupts();
-    auto r = perplexity(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(*sub, exit, [f] { return perplexity(*f); });
 }
 
 }  // namespace minfer::cli

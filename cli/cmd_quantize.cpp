@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "common.h"
+#include "options.h"
 #include "gguf/writer.h"
 #include "quant/format.h"
 #include "quant/quantize.h"
@@ -194,21 +195,22 @@ Status convert(const QuantizeFlags& f, const gguf::File& file, const Target& tar
 
 Result<int> run(const QuantizeFlags& f) {
   const DType type = MINFER_TRY(weight_type(f.type, "TYPE"));
-  if (f.threads < 0 || f.threads > 1024) {
-    return make_error(ErrorCode::kInvalidArgument, "--threads: found {}, expected 0 (automatic) to 1024", f.threads);
-  }
-  const gguf::File file = MINFER_TRY(gguf::File::open(MINFER_TRY(resolve_model(f.in))));
+  const gguf::File file = MINFER_TRY(of_file(gguf::File::open(MINFER_TRY(resolve_model(f.in)))));
   MINFER_TRY(check_paths(f, file));
   const Target target = MINFER_TRY(choose_types(f, file));
   const auto pool = MINFER_TRY(ThreadPool::create(f.threads == 0 ? usable_cores() : f.threads));
+  if (target.n_converted == target.n_fallback) {
+    std::fprintf(stderr, "minfer: warning: no matrix becomes %s: %s\n", std::string(dtype_info(type).name).c_str(),
+                 target.n_converted == 0 ? "the file has none that could be converted"
+                                         : "the rows of all of them need --fallback");
+  }
   if (target.n_requantized > 0) {
     std::fprintf(stderr, "minfer: note: %lld matrices are quantized already; what they lost stays lost\n",
                  static_cast<long long>(target.n_requantized));
   }
   const Status status = convert(f, file, target, *pool, type);
   if (!status.ok()) {
-    report(status.error());
-    return status.error().code == ErrorCode::kCancelled ? 130 : kFailed;
+    return fault_of_file(status.error());
   }
   std::error_code ec;
   std::fprintf(stderr, "%s: %.1f MB (was %.1f MB), %lld matrices as %s", f.out.c_str(),
@@ -227,24 +229,19 @@ Result<int> run(const QuantizeFlags& f) {
 void add_quantize(CLI::App& app, Exit exit) {
   auto f = std::make_shared<QuantizeFlags>();
   CLI::App* sub = app.add_subcommand("quantize", "write a model in another type");
-  sub->add_option("in", f->in, "a GGUF file (of a split one the first part) or the name of a cached model")->required();
-  sub->add_option("out", f->out, "the file to write")->required();
-  sub->add_option(
-         "type", f->type,
-         "type of all matrices: f32 f16 bf16 q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs mxfp4")
+  add_text(*sub, "in", f->in, "a GGUF file (of a split one the first part) or the name of a cached model")->required();
+  add_text(*sub, "out", f->out, "the file to write")->required();
+  add_any_text(
+      *sub, "type", f->type,
+      "type of all matrices: f32 f16 bf16 q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs mxfp4")
       ->required();
-  sub->add_option("--fallback", f->fallback, "type of the matrices whose rows the type's blocks do not divide");
-  sub->add_option("--threads,-t", f->threads, "threads (default: the physical cores this process may use)")
-      ->envname("MINFER_THREADS");
+  add_text(*sub, "--fallback", f->fallback, "type of the matrices whose rows the type's blocks do not divide");
+  add_integer(*sub, "--threads,-t", f->threads, kThreads, "threads (default: the physical cores this process may use)");
   sub->add_flag("--force", f->force, "replace OUT if it is there");
   sub->footer(
       "Vectors (norms, biases) stay as they are.\nExamples:\n  minfer quantize model-f16.gguf model-q8_0.gguf q8_0\n"
       "  minfer quantize smollm2 smollm2-q4_k.gguf q4_k --fallback q8_0");
-  sub->callback([=] {
-    catch_interrupts();
-    auto r = run(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(*sub, exit, [f] { return run(*f); }, /*polls_interrupt=*/true);
 }
 
 }  // namespace minfer::cli

@@ -10,12 +10,14 @@
 #include "base/memory_info.h"
 #include "common.h"
 #include "engine/generate.h"
+#include "options.h"
 #include "prompt.h"
 #include "stats.h"
 
 namespace minfer::cli {
 namespace {
 
+constexpr Range kPredict = {-1, 1 << 30};
 constexpr size_t kMaxPromptBytes = size_t{64} << 20;  // far beyond any context; bounds what is read from stdin
 
 struct RunFlags {
@@ -31,7 +33,6 @@ Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, c
   // A model without a chat template is a base model: its text is simply continued, and only --system would be lost.
   const bool plain = f.no_template || (model.chat_template().empty() && f.template_file.empty() && f.system.empty());
   if (plain) {
-    if (!f.system.empty()) return make_error(ErrorCode::kInvalidArgument, "--system needs a chat template; --no-template leaves it out");
     return model.tokenizer()->encode(text, {.add_special = true, .parse_special = f.special});
   }
   PromptOptions options;
@@ -44,11 +45,16 @@ Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, c
 
 Result<int> run(const RunFlags& f) {
   const SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
-  if (f.predict < -1) return make_error(ErrorCode::kInvalidArgument, "--predict: found {}, expected -1 or more", f.predict);
+  if (f.no_template && !(f.template_file.empty() && f.system.empty())) {
+    return make_error(ErrorCode::kInvalidArgument, "--no-template and {} contradict each other",
+                      f.system.empty() ? "--template" : "--system (it needs a template)");
+  }
+  MINFER_TRY(f.engine.check());
   std::string text = f.prompt;
   if (!f.has_prompt || f.prompt == "-") text = MINFER_TRY(read_stdin(kMaxPromptBytes));
   Loaded loaded = MINFER_TRY(load(f.model, f.engine));
   const auto ids = MINFER_TRY(prompt_ids(f, *loaded.model, text));
+  MINFER_TRY(check_bias(sampling, loaded.runner->n_vocab()));
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "the prompt is empty");
   Runner& runner = *loaded.runner;
   if (ids.size() >= static_cast<size_t>(runner.n_ctx())) {
@@ -95,7 +101,7 @@ Result<int> run(const RunFlags& f) {
   if (g.finish == FinishReason::kContext) {
     return make_error(ErrorCode::kOutOfRange, "the answer stopped because the context of {} positions is full", runner.n_ctx());
   }
-  return g.finish == FinishReason::kCancelled ? 130 : kOk;
+  return g.finish == FinishReason::kCancelled ? kInterrupted : kOk;
 }
 
 }  // namespace
@@ -103,24 +109,25 @@ Result<int> run(const RunFlags& f) {
 void add_run(CLI::App& app, Exit exit) {
   auto f = std::make_shared<RunFlags>();
   CLI::App* sub = app.add_subcommand("run", "answer one prompt, streamed");
-  sub->add_option("model", f->model, "a GGUF file or the name of a cached model")->required();
-  auto* prompt = sub->add_option("prompt", f->prompt, "the prompt; '-' or nothing reads standard input");
-  sub->add_option("-n,--predict", f->predict, "tokens to generate at most (default: until the answer ends)");
-  sub->add_option("--system", f->system, "a system message");
-  sub->add_option("--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
+  add_model(*sub, f->model);
+  auto* prompt = add_any_text(*sub, "prompt", f->prompt, "the prompt; '-' or nothing reads standard input");
+  add_integer(*sub, "-n,--predict", f->predict, kPredict, "tokens to generate at most; -1 = until the answer ends (default)");
+  add_any_text(*sub, "--system", f->system, "a system message");
+  add_text(*sub, "--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   sub->add_flag("--no-template", f->no_template, "continue the text as it is, without the chat template");
-  sub->add_flag("--special", f->special, "show control tokens; with --no-template also parse them in the prompt");
+  add_special(*sub, f->special, "show control tokens; with --no-template also parse them in the prompt");
   sub->add_flag("--ignore-eos", f->ignore_eos, "do not stop at the end of the answer");
   f->engine.add_to(*sub);
   f->sampling.add_to(*sub);
   sub->footer("Examples:\n  minfer run smollm2 \"What is the capital of France?\"\n  echo \"Hello\" | minfer run model.gguf --temp 0 --stats\n"
               "  minfer run model.gguf \"Once upon\" --no-template -n 64 --seed 7 --json");
-  sub->callback([=] {
-    f->has_prompt = prompt->count() > 0;
-    catch_interrupts();
-    auto r = run(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(
+      *sub, exit,
+      [f, prompt] {
+        f->has_prompt = prompt->count() > 0;
+        return run(*f);
+      },
+      /*polls_interrupt=*/true);
 }
 
 }  // namespace minfer::cli

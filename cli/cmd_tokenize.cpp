@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "common.h"
 #include "open_vocab.h"
+#include "options.h"
 #include "tokenizer/stream_decode.h"
 
 namespace minfer::cli {
@@ -17,15 +17,17 @@ namespace {
 
 constexpr size_t kMaxInputBytes = size_t{256} << 20;  // bounds what is read from stdin; far beyond any prompt
 
+constexpr const char* kModelHelp = "a GGUF file (a vocabulary alone will do) or the name of a cached model";
+
 struct TokenizeFlags {
-  std::string model, text, special = "off";
-  bool has_text = false, no_bos = false, json = false;
+  std::string model, text;
+  bool special = false, has_text = false, no_bos = false, json = false;
 };
 
 struct DetokenizeFlags {
-  std::string model, special = "off";
+  std::string model;
   std::vector<std::string> ids;
-  bool json = false;
+  bool special = false, json = false;
 };
 
 const char* type_text(TokenType type) {
@@ -54,7 +56,7 @@ Result<int> tokenize(const TokenizeFlags& f) {
   const VocabFile v = MINFER_TRY(open_vocab(f.model));
   std::string text = f.text;
   if (!f.has_text || f.text == "-") text = MINFER_TRY(read_stdin(kMaxInputBytes));
-  const auto ids = MINFER_TRY(v.tokenizer.encode(text, {.add_special = !f.no_bos, .parse_special = f.special == "on"}));
+  const auto ids = MINFER_TRY(v.tokenizer.encode(text, {.add_special = !f.no_bos, .parse_special = f.special}));
   if (!f.json) {
     std::string line;
     for (const int32_t id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
@@ -77,34 +79,16 @@ Result<int> tokenize(const TokenizeFlags& f) {
   return kOk;
 }
 
-// Ids separated by white space or commas.
-Status parse_ids(std::string_view text, const Tokenizer& tokenizer, std::vector<int32_t>& ids) {
-  constexpr std::string_view kSeparators = " \t\r\n,";
-  for (size_t at = text.find_first_not_of(kSeparators); at < text.size();
-       at = text.find_first_not_of(kSeparators, at)) {
-    const size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    int32_t id = 0;
-    const auto r = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (r.ec != std::errc{} || r.ptr != word.data() + word.size() || !tokenizer.valid(id)) {
-      return make_error(ErrorCode::kInvalidArgument, "token id {}: found {}, expected 0 to {}", ids.size() + 1,
-                        gguf::printable(word, 40), tokenizer.n_vocab() - 1);
-    }
-    ids.push_back(id);
-    at = end;
-  }
-  return {};
-}
-
 Result<int> detokenize(const DetokenizeFlags& f) {
   const VocabFile v = MINFER_TRY(open_vocab(f.model));
-  std::vector<int32_t> ids;
+  std::string list;
   if (f.ids.empty() || (f.ids.size() == 1 && f.ids[0] == "-")) {
-    MINFER_TRY(parse_ids(MINFER_TRY(read_stdin(kMaxInputBytes)), v.tokenizer, ids));
+    list = MINFER_TRY(read_stdin(kMaxInputBytes));
   } else {
-    for (const auto& word : f.ids) MINFER_TRY(parse_ids(word, v.tokenizer, ids));
+    for (const auto& word : f.ids) list += word + " ";
   }
-  const std::string text = MINFER_TRY(v.tokenizer.decode(ids, {.show_control = f.special == "on"}));
+  const auto ids = MINFER_TRY(parse_ids(list, v.tokenizer.n_vocab(), "token ids"));
+  const std::string text = MINFER_TRY(v.tokenizer.decode(ids, {.show_control = f.special}));
   if (f.json) {
     const std::string shown = utf8_replace(text);
     nlohmann::ordered_json j = {{"text", shown}};
@@ -124,39 +108,29 @@ void add_tokenize(CLI::App& app, Exit exit) {
   {
     auto f = std::make_shared<TokenizeFlags>();
     CLI::App* sub = app.add_subcommand("tokenize", "text to token ids");
-    sub->add_option("model", f->model, "a GGUF file (a vocabulary alone will do) or the name of a cached model")
-        ->required();
-    auto* text = sub->add_option("text", f->text, "the text, any bytes; '-' or nothing reads standard input");
-    sub->add_option("--special", f->special, "on: text that spells a control token becomes that token")
-        ->check(CLI::IsMember({"on", "off"}))
-        ->capture_default_str();
+    add_model(*sub, f->model, kModelHelp);
+    auto* text = add_any_text(*sub, "text", f->text, "the text, any bytes; '-' or nothing reads standard input");
+    add_special(*sub, f->special, "on: text that spells a control token becomes that token (default off)");
     sub->add_flag("--no-bos", f->no_bos, "leave out the bos and eos that the vocabulary asks for");
     sub->add_flag("--json", f->json, "one JSON object: ids, and for each token its piece, spelling and type");
     sub->footer(
         "Examples:\n  minfer tokenize smollm2 \"Hello world\"\n  minfer tokenize smollm2 --json --special on "
         "\"<|im_start|>user\"\n  minfer tokenize model.gguf < file.txt");
-    sub->callback([=] {
+    on_run(*sub, exit, [f, text] {
       f->has_text = text->count() > 0;
-      auto r = tokenize(*f);
-      *exit = r.ok() ? *r : report(r.error());
+      return tokenize(*f);
     });
   }
   auto f = std::make_shared<DetokenizeFlags>();
   CLI::App* sub = app.add_subcommand("detokenize", "token ids to text");
-  sub->add_option("model", f->model, "a GGUF file (a vocabulary alone will do) or the name of a cached model")
-      ->required();
+  add_model(*sub, f->model, kModelHelp);
   sub->add_option("ids", f->ids, "token ids, separated by spaces or commas; '-' or nothing reads standard input");
-  sub->add_option("--special", f->special, "on: control tokens appear as their text")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->capture_default_str();
+  add_special(*sub, f->special, "on: control tokens appear as their text (default off)");
   sub->add_flag("--json", f->json, "one JSON object");
   sub->footer(
       "Examples:\n  minfer detokenize smollm2 19556 905\n  minfer tokenize smollm2 \"Hello\" | minfer detokenize "
       "smollm2");
-  sub->callback([=] {
-    auto r = detokenize(*f);
-    *exit = r.ok() ? *r : report(r.error());
-  });
+  on_run(*sub, exit, [f] { return detokenize(*f); });
 }
 
 }  // namespace minfer::cli

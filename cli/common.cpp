@@ -10,58 +10,76 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "tokenizer/stream_decode.h"
 
 namespace minfer::cli {
 namespace {
 
-std::atomic<bool> interrupt_flag{false};
+std::atomic<bool> interrupt_flag{false}, interrupt_polled{false};
 
 void on_interrupt(int) {
-  if (interrupt_flag.exchange(true)) _exit(130);
+  if (!interrupt_polled || interrupt_flag.exchange(true)) _exit(kInterrupted);
 }
 
 }  // namespace
 
+std::string for_terminal(std::string_view text) {
+  const std::string valid = utf8_replace(text);
+  std::string out;
+  for (size_t i = 0; i < valid.size(); ++i) {
+    const auto c = static_cast<unsigned char>(valid[i]);
+    const auto next = i + 1 < valid.size() ? static_cast<unsigned char>(valid[i + 1]) : 0;
+    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", c);
+    } else if (c == 0xc2 && next < 0xa0) {  // U+0080 to U+009F
+      out += fmt::format("\\u00{:02x}", next);
+      ++i;
+    } else {
+      out += valid[i];
+    }
+  }
+  return out;
+}
+
 int report(const Error& error) {
-  std::fprintf(stderr, "minfer: %s\n", error.message.c_str());
+  std::fprintf(stderr, "minfer: %s\n", for_terminal(error.message).c_str());
+  if (error.code == ErrorCode::kCancelled) return kInterrupted;
   return error.code == ErrorCode::kInvalidArgument ? kBadArguments : kFailed;
+}
+
+Error fault_of_file(Error error) {
+  if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kCorrupt;
+  return error;
 }
 
 const std::atomic<bool>& interrupted() { return interrupt_flag; }
 void clear_interrupt() { interrupt_flag = false; }
+void catch_interrupts() { interrupt_polled = true; }
 
-void catch_interrupts() {
+void set_up_interrupts() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
 }
 
-namespace {
-
-Result<std::string> read_all(FILE* f, const std::string& what, size_t limit) {
+Result<std::string> read_stdin(size_t limit) {
   std::string text;
   char buffer[65536];
   for (;;) {
-    const size_t n = std::fread(buffer, 1, sizeof buffer, f);
-    text.append(buffer, n);
-    if (text.size() > limit) return make_error(ErrorCode::kInvalidArgument, "{}: more than {} bytes", what, limit);
-    if (n < sizeof buffer) break;
+    const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (interrupted()) return make_error(ErrorCode::kCancelled, "interrupted");
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return make_error(ErrorCode::kIo, "standard input: reading failed: {}", std::strerror(errno));
+    if (n == 0) return text;
+    text.append(buffer, static_cast<size_t>(n));
+    if (text.size() > limit) return make_error(ErrorCode::kOutOfRange, "standard input: more than {} bytes", limit);
   }
-  if (std::ferror(f)) return make_error(ErrorCode::kIo, "{}: reading failed: {}", what, std::strerror(errno));
-  return text;
 }
 
-}  // namespace
-
-Result<std::string> read_stdin(size_t limit) { return read_all(stdin, "standard input", limit); }
-
-Result<std::string> read_file(const std::string& path, size_t limit) {
-  FILE* f = std::fopen(path.c_str(), "rb");
-  if (f == nullptr) return make_error(ErrorCode::kNotFound, "'{}': cannot open: {}", path, std::strerror(errno));
-  auto text = read_all(f, "'" + path + "'", limit);
-  std::fclose(f);
-  return text;
+Result<std::string> read_input(const std::string& path, size_t limit) {
+  return path == "-" ? read_stdin(limit) : read_regular_file(path, limit);
 }
 
 Progress::Progress(std::string label, std::string unit) : label_(std::move(label)), unit_(std::move(unit)), start_ns_(now_ns()) {}

@@ -1,11 +1,13 @@
 // What the commands share: flags, opening a model with progress, printing errors, Ctrl-C.
-// Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong. Answers go to stdout, everything else to stderr.
+// Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong, 130 Ctrl-C. Answers go to stdout, everything else to
+// stderr.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/runner.h"
@@ -18,10 +20,22 @@ class App;
 
 namespace minfer::cli {
 
-inline constexpr int kOk = 0, kFailed = 1, kBadArguments = 2;
+inline constexpr int kOk = 0, kFailed = 1, kBadArguments = 2, kInterrupted = 130;
 
-// Prints "minfer: <message>" to stderr and returns the exit code of the error.
+// Prints "minfer: <message>" to stderr and returns the exit code of the error: 130 if the user stopped it, 2 if it says
+// that an argument is wrong, 1 for everything else.
 int report(const Error& error);
+// The same text with control characters escaped, but for line ends and tabs, and bytes that are not UTF-8 replaced: what
+// comes from a file or a file's name must not speak to the terminal.
+std::string for_terminal(std::string_view text);
+
+// For what a file holds or is: no argument is wrong because of it, so that the exit code is 1.
+Error fault_of_file(Error error);
+template <typename T>
+Result<T> of_file(Result<T> result) {
+  if (!result.ok()) return fault_of_file(std::move(result).error());
+  return result;
+}
 
 // Every command: adds its subcommand with flags, help and examples to `app`; the callback stores the exit code.
 using Exit = std::shared_ptr<int>;
@@ -38,13 +52,16 @@ void add_list(CLI::App& app, Exit exit);
 
 // --- flags ---------------------------------------------------------------------------------------------------------
 // Device, threads, context, cache types, trace and dumps; the environment stands in for a flag that is not given
-// (MINFER_THREADS, MINFER_CACHE_TYPE, MINFER_TRACE, MINFER_DUMP_DIR, MINFER_ISA, MINFER_DISABLE_PASS, MINFER_KERNEL).
+// (MINFER_THREADS, MINFER_CACHE_TYPE, MINFER_TRACE, MINFER_DUMP_DIR, MINFER_ISA: on_run() reads them), and options() reads
+// MINFER_DISABLE_PASS and MINFER_KERNEL.
 struct EngineFlags {
   std::string device, isa, cache_type, cache_type_k, cache_type_v, trace, dump_dir, dump_graph;
   int threads = 0, ctx = 0, chunk = 0;
   bool stats = false, json = false;
   void add_to(CLI::App& app, bool with_json = true);
   Result<RunnerOptions> options() const;
+  // Everything that can be wrong about them without a model: to be called before anything slow.
+  Status check() const;
 };
 
 struct SamplingFlags {
@@ -54,11 +71,22 @@ struct SamplingFlags {
   void add_to(CLI::App& app);
   Result<SamplingParams> resolve() const;
 };
+// Errors: a --logit-bias for a token that the model does not have.
+Status check_bias(const SamplingParams& params, int32_t n_vocab);
 
 // --- models --------------------------------------------------------------------------------------------------------
-std::string models_folder();  // MINFER_MODELS or ~/.cache/minfer/models
-// A path, or the name of a cached file: its stem or a unique prefix of one, in any case. Errors list what is cached.
+std::string cache_folder();   // ~/.cache/minfer; without HOME the home folder of the user database
+std::string models_folder();  // MINFER_MODELS or <cache folder>/models
+struct CachedModel {
+  std::string name, path;  // name: without .gguf
+  uint64_t bytes;
+};
+// The regular files *.gguf there, by name. A folder that is not there holds none.
+Result<std::vector<CachedModel>> cached_models();
+// The path of a file, or the name of a cached one: its stem or a unique prefix of one, in any case. Errors list what is
+// cached.
 Result<std::string> resolve_model(const std::string& name);
+Result<std::unique_ptr<Model>> open_model(const std::string& name);  // all errors are the file's
 
 // A model on a backend, with a progress bar once loading takes more than a second, and the trace and dump hooks of the
 // flags in place. finish() writes the trace file and prints the op histogram.
@@ -87,12 +115,14 @@ class Progress {
   bool drawn_ = false;
 };
 
-// Set by the first Ctrl-C; the second ends the process at once (exit code 130).
-const std::atomic<bool>& interrupted();
+// Ctrl-C ends the process at once with exit code 130, until catch_interrupts(): from then on the first only sets
+// interrupted(), which the command polls, and the second ends the process.
+void set_up_interrupts();
 void catch_interrupts();
+const std::atomic<bool>& interrupted();
 void clear_interrupt();
 
 Result<std::string> read_stdin(size_t limit);             // everything; error past `limit` bytes
-Result<std::string> read_file(const std::string& path, size_t limit);
+Result<std::string> read_input(const std::string& path, size_t limit);  // a regular file, or "-": standard input
 
 }  // namespace minfer::cli

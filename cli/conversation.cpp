@@ -1,13 +1,8 @@
 // Messages of a chat.
 #include "conversation.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 #include "base/error.h"
+#include "base/file.h"
 #include "chat/json.h"
 #include "common.h"
 
@@ -29,21 +24,13 @@ Status Conversation::save(const std::string& path) const {
   for (const auto& m : messages_) list.push_back(m.value());
   const std::string text =
       MINFER_TRY(chat::dump_json(chat::Value::object({{"messages", chat::Value::list(std::move(list))}}))) + "\n";
-  const std::string temp = fmt::format("{}.tmp-{}", path, getpid());
-  FILE* f = std::fopen(temp.c_str(), "wb");
-  if (f == nullptr) return make_error(ErrorCode::kIo, "'{}': cannot write: {}", path, std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), f) == text.size();
-  const bool closed = std::fclose(f) == 0;
-  if (!written || !closed || std::rename(temp.c_str(), path.c_str()) != 0) {
-    const int code = errno;
-    std::remove(temp.c_str());
-    return make_error(ErrorCode::kIo, "'{}': cannot write: {}", path, std::strerror(code));
-  }
-  return {};
+  constexpr unsigned kOwnerOnly = 0600;  // what was said is nobody else's business
+  return replace_file(path, text, kOwnerOnly);
 }
 
 Status Conversation::load(const std::string& path) {
-  auto loaded = MINFER_TRY_CTX(chat::messages_from_json(MINFER_TRY(read_file(path, kMaxFileBytes))), "'" + path + "'");
+  const std::string text = MINFER_TRY(read_regular_file(path, kMaxFileBytes));
+  auto loaded = MINFER_TRY_CTX(of_file(chat::messages_from_json(text)), "'" + path + "'");
   messages_ = std::move(loaded);
   if (!system_.empty()) {
     if (n_system() > 0) messages_.erase(messages_.begin());

@@ -25,7 +25,7 @@ class Conversation {
   bool last_is(const char* role) const { return !messages_.empty() && messages_.back().role() == role; }
   size_t size() const { return messages_.size(); }
 
-  // {"messages": [...]}, written beside the file, then renamed.
+  // {"messages": [...]}, by replace_file().
   Status save(const std::string& path) const;
   // Replaces everything. A system message given by flag replaces the file's.
   Status load(const std::string& path);

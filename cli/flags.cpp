@@ -2,12 +2,17 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <random>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "graph/passes/pass.h"
 #include "common.h"
+#include "options.h"
 
 namespace minfer::cli {
 namespace {
@@ -34,30 +39,102 @@ Result<DType> cache_dtype(const std::string& name, const char* flag) {
   return make_error(ErrorCode::kInvalidArgument, "{}: found '{}', expected f32, f16, bf16 or q8_0", flag, name);
 }
 
-// The parser alone would take "-1" as 2^64 - 1 and cut what is larger.
-std::string is_seed(const std::string& text) {
-  uint64_t v = 0;
-  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
-  const bool ok = r.ec == std::errc{} && r.ptr == text.data() + text.size();
-  return ok ? "" : "found '" + text + "', expected 0 to 18446744073709551615";
+// Whether a file could be written there, without making it: found out before minutes of work, not after them.
+Status check_writable(const std::string& path, const char* flag) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  const auto status = fs::status(path, ec);
+  const fs::path parent = fs::path(path).parent_path();
+  std::string reason;
+  if (fs::is_directory(status)) {
+    reason = "it is a folder";
+  } else if (fs::exists(status)) {
+    if (access(path.c_str(), W_OK) != 0) reason = std::strerror(errno);
+  } else if (access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0) {
+    reason = std::strerror(errno);
+  }
+  if (reason.empty()) return {};
+  return make_error(ErrorCode::kIo, "{}: cannot write '{}': {}", flag, path, reason);
+}
+
+// Dumps of two runs in one folder could not be told apart.
+Status check_dump_dir(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  if (!fs::exists(path, ec)) return {};
+  if (!fs::is_directory(path, ec)) return make_error(ErrorCode::kIo, "--dump-dir: '{}' is not a folder", path);
+  fs::directory_iterator it(path, ec);
+  for (; !ec && it != fs::directory_iterator(); it.increment(ec)) {
+    if (it->path().extension() != ".npy") continue;
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--dump-dir: '{}' holds dumps already ({}), expected a folder without .npy files", path,
+                      it->path().filename().string());
+  }
+  if (ec) return make_error(ErrorCode::kIo, "--dump-dir: cannot read '{}': {}", path, ec.message());
+  if (access(path.c_str(), W_OK | X_OK) != 0) {
+    return make_error(ErrorCode::kIo, "--dump-dir: cannot write in '{}': {}", path, std::strerror(errno));
+  }
+  return {};
+}
+
+// The names in MINFER_DISABLE_PASS and MINFER_KERNEL.
+Status check_plan_options(const PlanOptions& plan, const Backend& backend) {
+  for (const auto& name : plan.disabled_passes) {
+    std::string known;
+    bool found = false;
+    for (const Pass& p : fusion_passes()) {
+      known += (known.empty() ? "" : ", ") + std::string(p.name);
+      found = found || name == p.name;
+    }
+    if (!found) return make_error(ErrorCode::kInvalidArgument, "MINFER_DISABLE_PASS: found '{}', expected one of {}", name, known);
+  }
+  for (const auto& [op, name] : plan.forced_kernels) {
+    std::string known;
+    bool op_found = false, found = false;
+    for (int i = 0; i < kOpCount; ++i) {
+      if (op != op_info(static_cast<Op>(i)).name) continue;
+      op_found = true;
+      for (const Kernel& k : backend.kernels(static_cast<Op>(i))) {
+        known += (known.empty() ? "" : ", ") + std::string(k.name);
+        found = found || name == k.name;
+      }
+    }
+    if (!op_found) return make_error(ErrorCode::kInvalidArgument, "MINFER_KERNEL: there is no op '{}' (minfer inspect --kernels lists them)", op);
+    if (!found) {
+      return make_error(ErrorCode::kInvalidArgument, "MINFER_KERNEL: op '{}' has no kernel '{}' on {}; there are: {}", op, name,
+                        backend.name(), known.empty() ? "none" : known);
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
 void EngineFlags::add_to(CLI::App& app, bool with_json) {
-  app.add_option("--device,--backend", device, "where to run: cpu (default) or ref, the scalar definition")->group("Engine");
-  app.add_option("--isa", isa, "force an instruction set: scalar, avx2, avx512, neon")->envname("MINFER_ISA")->group("Engine");
-  app.add_option("--threads,-t", threads, "threads (default: the physical cores this process may use)")->envname("MINFER_THREADS")->group("Engine");
-  app.add_option("--ctx,-c", ctx, "positions of context (default: what the model was trained for, as memory allows)")->group("Engine");
-  app.add_option("--chunk", chunk, "tokens per prefill step (default 512); changes speed, never the result")->group("Engine");
-  app.add_option("--cache-type", cache_type, "type of the KV cache: f32, f16 (default), bf16, q8_0")->envname("MINFER_CACHE_TYPE")->group("Engine");
-  app.add_option("--cache-type-k", cache_type_k, "type of K alone")->group("Engine");
-  app.add_option("--cache-type-v", cache_type_v, "type of V alone")->group("Engine");
+  constexpr Range kChunk = {1, 4096};  // Runner::max_batch()
+  add_text(app, "--device,--backend", device, "where to run: cpu (default) or ref, the scalar definition")->group("Engine");
+  add_isa(app, isa, "force an instruction set: scalar, avx2, avx512, neon")->group("Engine");
+  add_integer(app, "--threads,-t", threads, kThreads, "threads (default: the physical cores this process may use)")->group("Engine");
+  add_integer(app, "--ctx,-c", ctx, kPositive, "positions of context (default: what the model was trained for, as memory allows)")->group("Engine");
+  add_integer(app, "--chunk", chunk, kChunk, "tokens per prefill step (default 512); changes speed, never the result")->group("Engine");
+  add_text(app, "--cache-type", cache_type, "type of the KV cache: f32, f16 (default), bf16, q8_0")->group("Engine");
+  add_text(app, "--cache-type-k", cache_type_k, "type of K alone")->group("Engine");
+  add_text(app, "--cache-type-v", cache_type_v, "type of V alone")->group("Engine");
   app.add_flag("--stats", stats, "print timings and memory to stderr")->group("Insight");
-  app.add_option("--trace", trace, "write a Chrome trace to this file and print the op histogram")->envname("MINFER_TRACE")->group("Insight");
-  app.add_option("--dump-dir", dump_dir, "save every tensor of every step as .npy in this folder")->envname("MINFER_DUMP_DIR")->group("Insight");
-  app.add_option("--dump-graph", dump_graph, "write the decode graph as Graphviz to this file")->group("Insight");
+  add_text(app, "--trace", trace, "write a Chrome trace to this file and print the op histogram")->group("Insight");
+  add_text(app, "--dump-dir", dump_dir, "save every tensor of every step as .npy in this folder, which must hold none yet")->group("Insight");
+  add_text(app, "--dump-graph", dump_graph, "write the decode graph as Graphviz (or FILE.json) to this file")->group("Insight");
   if (with_json) app.add_flag("--json", json, "print one JSON object")->group("Insight");
+}
+
+Status EngineFlags::check() const {
+  const RunnerOptions o = MINFER_TRY(options());
+  const auto backend = MINFER_TRY(make_backend(o.backend));
+  MINFER_TRY(check_plan_options(o.plan, *backend));
+  if (!trace.empty()) MINFER_TRY(check_writable(trace, "--trace"));
+  if (!dump_graph.empty()) MINFER_TRY(check_writable(dump_graph, "--dump-graph"));
+  if (!dump_dir.empty()) MINFER_TRY(check_dump_dir(dump_dir));
+  return {};
 }
 
 Result<RunnerOptions> EngineFlags::options() const {
@@ -68,8 +145,9 @@ Result<RunnerOptions> EngineFlags::options() const {
   o.n_ctx = ctx;
   o.chunk = chunk;
   const std::string both = cache_type.empty() ? "f16" : cache_type;
-  o.type_k = MINFER_TRY(cache_dtype(cache_type_k.empty() ? both : cache_type_k, "--cache-type"));
-  o.type_v = MINFER_TRY(cache_dtype(cache_type_v.empty() ? both : cache_type_v, "--cache-type"));
+  const DType type = MINFER_TRY(cache_dtype(both, "--cache-type"));
+  o.type_k = cache_type_k.empty() ? type : MINFER_TRY(cache_dtype(cache_type_k, "--cache-type-k"));
+  o.type_v = cache_type_v.empty() ? type : MINFER_TRY(cache_dtype(cache_type_v, "--cache-type-v"));
   o.plan.disabled_passes = split(env("MINFER_DISABLE_PASS"), ',');
   for (const auto& item : split(env("MINFER_KERNEL"), ',')) {
     const size_t colon = item.find(':');
@@ -82,36 +160,45 @@ Result<RunnerOptions> EngineFlags::options() const {
 }
 
 void SamplingFlags::add_to(CLI::App& app) {
-  app.add_option("--temp", params.temperature, "temperature; 0 = greedy")->capture_default_str()->group("Sampling");
-  app.add_option("--top-k", params.top_k, "keep the k likeliest tokens; 0 = all")->capture_default_str()->group("Sampling");
-  app.add_option("--top-p", params.top_p, "keep the likeliest tokens that hold this much probability; 1 = all")->capture_default_str()->group("Sampling");
-  app.add_option("--min-p", params.min_p, "drop tokens below this fraction of the likeliest; 0 = none")->capture_default_str()->group("Sampling");
-  app.add_option("--typical-p", params.typical_p, "locally typical sampling; 1 = off")->capture_default_str()->group("Sampling");
-  app.add_option("--repeat-penalty", params.repeat_penalty, "penalty on recent tokens; 1 = off")->capture_default_str()->group("Sampling");
-  app.add_option("--repeat-last-n", params.repeat_last_n, "how many recent tokens the penalties see; -1 = all")->capture_default_str()->group("Sampling");
-  app.add_option("--frequency-penalty", params.frequency_penalty, "penalty per occurrence; 0 = off")->capture_default_str()->group("Sampling");
-  app.add_option("--presence-penalty", params.presence_penalty, "penalty for having occurred; 0 = off")->capture_default_str()->group("Sampling");
-  app.add_option("--logit-bias", logit_bias, "ID=VALUE added to a token's logit (-inf forbids it); may be repeated")->group("Sampling");
-  app.add_option("--seed", seed, "seed of the random numbers (default: a fresh one)")->check(is_seed)->group("Sampling");
+  constexpr Range kLastN = {-1, 1'000'000'000}, kTopK = {0, 1'000'000'000};
+  add_real(app, "--temp", params.temperature, "temperature; 0 = greedy")->group("Sampling");
+  add_integer(app, "--top-k", params.top_k, kTopK, "keep the k likeliest tokens; 0 = all", true)->group("Sampling");
+  add_real(app, "--top-p", params.top_p, "keep the likeliest tokens that hold this much probability; 1 = all")->group("Sampling");
+  add_real(app, "--min-p", params.min_p, "drop tokens below this fraction of the likeliest; 0 = none")->group("Sampling");
+  add_real(app, "--typical-p", params.typical_p, "locally typical sampling; 1 = off")->group("Sampling");
+  add_real(app, "--repeat-penalty", params.repeat_penalty, "penalty on recent tokens, 0.01 to 100; 1 = off")->group("Sampling");
+  add_integer(app, "--repeat-last-n", params.repeat_last_n, kLastN, "how many recent tokens the penalties see; -1 = all", true)->group("Sampling");
+  add_real(app, "--frequency-penalty", params.frequency_penalty, "penalty per occurrence; 0 = off")->group("Sampling");
+  add_real(app, "--presence-penalty", params.presence_penalty, "penalty for having occurred; 0 = off")->group("Sampling");
+  add_texts(app, "--logit-bias", logit_bias, "ID=VALUE added to a token's logit (-inf forbids it); may be repeated")->group("Sampling");
+  add_seed(app, "--seed", seed, "seed of the random numbers (default: a fresh one)")->group("Sampling");
 }
 
 Result<SamplingParams> SamplingFlags::resolve() const {
   SamplingParams p = params;
   for (const auto& item : logit_bias) {
+    constexpr Range kIds = {0, INT32_MAX};
     const size_t eq = item.find('=');
-    char* end = nullptr;
-    char* end_value = nullptr;
-    errno = 0;
-    const long id = std::strtol(item.c_str(), &end, 10);
-    const float value = eq == std::string::npos ? 0 : std::strtof(item.c_str() + eq + 1, &end_value);
-    if (eq == std::string::npos || eq == 0 || end != item.c_str() + eq || eq + 1 == item.size() || *end_value != 0 || errno == ERANGE || id < 0 || id > INT32_MAX) {
+    const std::string value = eq == std::string::npos ? "" : item.substr(eq + 1);
+    const auto id = parse_integer(item.substr(0, eq), kIds);
+    const auto bias = value == "-inf" ? Result<float>(-INFINITY) : parse_real(value);
+    if (!id.ok() || !bias.ok()) {
       return make_error(ErrorCode::kInvalidArgument, "--logit-bias: found '{}', expected ID=VALUE", item);
     }
-    p.logit_bias.emplace_back(static_cast<int32_t>(id), value);
+    p.logit_bias.emplace_back(static_cast<int32_t>(*id), *bias);
   }
   p.seed = seed ? *seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
   MINFER_TRY(check_sampling(p));
   return p;
+}
+
+Status check_bias(const SamplingParams& params, int32_t n_vocab) {
+  for (const auto& [id, bias] : params.logit_bias) {
+    if (id >= n_vocab) {
+      return make_error(ErrorCode::kInvalidArgument, "--logit-bias: found token {}, expected 0 to {}", id, n_vocab - 1);
+    }
+  }
+  return {};
 }
 
 }  // namespace minfer::cli

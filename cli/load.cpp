@@ -1,4 +1,8 @@
 // Finding and loading models, with the hooks of --trace, --dump-dir and --dump-graph.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstring>
@@ -35,45 +39,90 @@ class NpyDumper final : public NodeObserver {
 
 }  // namespace
 
-std::string models_folder() {
-  if (const char* dir = std::getenv("MINFER_MODELS"); dir != nullptr && *dir != 0) return dir;
+std::string cache_folder() {
   const char* home = std::getenv("HOME");
-  return std::string(home == nullptr ? "." : home) + "/.cache/minfer/models";
+  if (home == nullptr || *home == 0) {
+    const passwd* user = getpwuid(geteuid());  // one thread as yet
+    home = user != nullptr && user->pw_dir != nullptr && *user->pw_dir != 0 ? user->pw_dir : ".";
+  }
+  return std::string(home) + "/.cache/minfer";
+}
+
+std::string models_folder() {
+  const char* dir = std::getenv("MINFER_MODELS");
+  return dir != nullptr && *dir != 0 ? dir : cache_folder() + "/models";
+}
+
+Result<std::vector<CachedModel>> cached_models() {
+  const std::string folder = models_folder();
+  std::vector<CachedModel> models;
+  std::error_code ec;
+  fs::directory_iterator it(folder, ec);
+  for (; !ec && it != fs::directory_iterator(); it.increment(ec)) {
+    std::error_code file_ec;
+    if (it->path().extension() != ".gguf" || !it->is_regular_file(file_ec)) continue;
+    const uint64_t bytes = it->file_size(file_ec);
+    if (!file_ec) models.push_back({it->path().stem().string(), it->path().string(), bytes});
+  }
+  if (ec && ec != std::errc::no_such_file_or_directory) {
+    return make_error(ErrorCode::kIo, "models folder '{}': cannot read: {}", folder, ec.message());
+  }
+  std::sort(models.begin(), models.end(), [](const CachedModel& a, const CachedModel& b) { return a.name < b.name; });
+  return models;
 }
 
 Result<std::string> resolve_model(const std::string& name) {
   std::error_code ec;
-  if (fs::exists(name, ec)) return name;
-  std::vector<std::string> exact, prefix, all;
-  const std::string want = lower(name);
-  for (const auto& entry : fs::directory_iterator(models_folder(), ec)) {
-    if (entry.path().extension() != ".gguf") continue;
-    const std::string stem = lower(entry.path().stem().string());
-    all.push_back(entry.path().stem().string());
-    if (stem == want || lower(entry.path().filename().string()) == want) exact.push_back(entry.path().string());
-    if (!want.empty() && stem.rfind(want, 0) == 0) prefix.push_back(entry.path().string());
+  const fs::file_status status = fs::status(name, ec);
+  const bool there = fs::exists(status);
+  if (there && !fs::is_directory(status)) {
+    if (fs::is_regular_file(status)) return name;
+    return make_error(ErrorCode::kIo, "model '{}' is not a regular file", name);
   }
-  if (exact.size() == 1) return exact[0];
-  if (exact.empty() && prefix.size() == 1) return prefix[0];
-  std::sort(all.begin(), all.end());
-  std::string known;
-  for (const auto& a : all) known += "\n  " + a;
-  if (prefix.size() > 1) return make_error(ErrorCode::kNotFound, "model '{}': more than one cached model begins so:{}", name, known);
-  return make_error(ErrorCode::kNotFound, "model '{}': no such file, and no cached model of that name in {}{}", name, models_folder(),
-                    known.empty() ? " (which holds none)" : ":" + known);
+  // A folder that happens to have the name of a cached model does not hide it.
+  const auto cached = cached_models();
+  if (there && !cached.ok()) return make_error(ErrorCode::kIo, "model '{}' is a folder, expected a GGUF file", name);
+  const auto models = MINFER_TRY(cached);
+  std::vector<const CachedModel*> exact, begin;
+  std::string all;
+  const std::string want = lower(name);
+  for (const auto& m : models) {
+    const std::string stem = lower(m.name);
+    all += "\n  " + m.name;
+    if (stem == want || stem + ".gguf" == want) exact.push_back(&m);
+    if (!want.empty() && stem.rfind(want, 0) == 0) begin.push_back(&m);
+  }
+  if (exact.empty() && begin.size() == 1) exact = begin;
+  if (exact.size() == 1) return exact[0]->path;
+  const auto& several = exact.empty() ? begin : exact;
+  if (!several.empty()) {
+    std::string names;
+    for (const auto* m : several) names += "\n  " + m->name;
+    return make_error(ErrorCode::kOutOfRange, "model '{}': more than one cached model {}:{}", name,
+                      exact.empty() ? "begins so" : "has that name", names);
+  }
+  if (there) return make_error(ErrorCode::kIo, "model '{}' is a folder, expected a GGUF file", name);
+  return make_error(ErrorCode::kNotFound, "model '{}': no such file, and no cached model of that name in {}{}", name,
+                    models_folder(), all.empty() ? " (which holds none)" : ":" + all);
+}
+
+Result<std::unique_ptr<Model>> open_model(const std::string& name) {
+  return of_file(Model::open(MINFER_TRY(resolve_model(name))));
 }
 
 Result<Loaded> load(const std::string& name, const EngineFlags& flags, int32_t n_seqs) {
-  return load(MINFER_TRY(Model::open(MINFER_TRY(resolve_model(name)))), flags, n_seqs);
+  MINFER_TRY(flags.check());
+  return load(MINFER_TRY(open_model(name)), flags, n_seqs);
 }
 
 Result<Loaded> load(std::unique_ptr<Model> model, const EngineFlags& flags, int32_t n_seqs) {
   Loaded out;
   out.model = std::move(model);
+  MINFER_TRY(flags.check());
   RunnerOptions options = MINFER_TRY(flags.options());
   options.n_seqs = n_seqs;
   {
-    Progress bar("loading " + out.model->name(), "B");
+    Progress bar("loading " + for_terminal(out.model->name()), "B");
     options.progress = [&](int64_t done, int64_t total) {
       bar.update(done, total);
       return !interrupted();
@@ -81,8 +130,6 @@ Result<Loaded> load(std::unique_ptr<Model> model, const EngineFlags& flags, int3
     out.runner = MINFER_TRY(Runner::create(*out.model, options));
   }
   if (!flags.trace.empty()) {
-    std::ofstream probe(flags.trace);  // now, not after minutes of work
-    if (!probe) return make_error(ErrorCode::kIo, "--trace: cannot write '{}': {}", flags.trace, std::strerror(errno));
     out.tracer = std::make_unique<Tracer>();
     out.trace_path = flags.trace;
     out.runner->hooks.tracer = out.tracer.get();

@@ -1,13 +1,16 @@
 // minfer: picks the command. `minfer MODEL "prompt"` is `minfer run MODEL "prompt"`.
-// Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong.
+// Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong, 130 Ctrl-C.
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <new>
 
+#include "base/error.h"
 #include "common.h"
+#include "options.h"
 
 namespace minfer::cli {
 namespace {
@@ -24,7 +27,7 @@ constexpr const char* kExamples =
     "  minfer bench smollm2 -p 512 -n 128                 speed, beside the machine's limits\n"
     "\n"
     "minfer COMMAND --help explains a command. Answers go to standard output, everything else to standard error.\n"
-    "Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong.";
+    "Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong, 130 Ctrl-C.";
 
 void add_commands(CLI::App& app, const Exit& exit) {
   add_run(app, exit);
@@ -46,21 +49,23 @@ bool is_command(const CLI::App& app, const std::string& word) {
   return false;
 }
 
-// Where the first word is no command it must be a model: then `run` is put before it.
-bool insert_run(const CLI::App& app, std::vector<std::string>& words) {
-  if (words.empty() || words[0].empty() || words[0][0] == '-' || is_command(app, words[0])) return true;
+// Where the first word is no command it must be a model: then `run` is put before it. Returns the exit code if it is
+// neither: that of a missing file for what looks like one.
+int insert_run(const CLI::App& app, std::vector<std::string>& words) {
+  if (words[0].empty() || words[0][0] == '-' || is_command(app, words[0])) return kOk;
   const auto model = resolve_model(words[0]);
   if (model.ok()) {
     words.insert(words.begin(), "run");
-    return true;
+    return kOk;
   }
+  const bool file = words[0].find('/') != std::string::npos || words[0].ends_with(".gguf");
+  if (file || model.error().code != ErrorCode::kNotFound) return report(model.error());
   std::string commands;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
     commands += (commands.empty() ? "" : ", ") + sub->get_name();
   }
-  std::fprintf(stderr, "minfer: '%s' is neither a command (%s) nor a model: %s\n", words[0].c_str(), commands.c_str(),
-               model.error().message.c_str());
-  return false;
+  return report(make_error(ErrorCode::kInvalidArgument, "'{}' is neither a command ({}) nor a model: {}", words[0],
+                           commands, model.error().message));
 }
 
 int run(int argc, char** argv) {
@@ -76,7 +81,8 @@ int run(int argc, char** argv) {
     std::fputs(app.help().c_str(), stderr);
     return kBadArguments;
   }
-  if (!insert_run(app, words)) return kBadArguments;
+  if (const int code = insert_run(app, words); code != kOk) return code;
+  if (is_command(app, words[0])) prepare_words(*app.get_subcommand(words[0]), words);
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());  // the order CLI11 takes them in
     app.parse(std::move(reversed));
@@ -84,15 +90,22 @@ int run(int argc, char** argv) {
     return app.exit(e) == 0 ? kOk : kBadArguments;
   } catch (const CLI::ParseError& e) {
     const auto chosen = app.get_subcommands();
-    std::fprintf(stderr, "minfer: %s\nminfer %s--help explains the arguments.\n", e.what(),
+    std::fprintf(stderr, "minfer: %s\nminfer %s--help explains the arguments.\n", for_terminal(e.what()).c_str(),
                  chosen.empty() ? "" : (chosen[0]->get_name() + " ").c_str());
     return kBadArguments;
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    std::fprintf(stderr, "minfer: writing to standard output failed: %s\n", std::strerror(errno));
-    return kFailed;
-  }
   return *exit;
+}
+
+// An answer that did not reach its reader is no success.
+int check_output(int code) {
+  std::cout.flush();  // CLI11 prints the help there
+  const bool failed_before = std::ferror(stdout) != 0 || !std::cout;
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !failed_before) return code;
+  std::fprintf(stderr, "minfer: writing to standard output failed%s%s\n", errno != 0 ? ": " : "",
+               errno != 0 ? std::strerror(errno) : "");
+  return code == kOk ? kFailed : code;
 }
 
 }  // namespace
@@ -100,7 +113,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return minfer::cli::run(argc, argv);
+    minfer::cli::set_up_interrupts();
+    return minfer::cli::check_output(minfer::cli::run(argc, argv));
   } catch (const std::bad_alloc&) {
     std::fputs("minfer: out of memory\n", stderr);
   } catch (const std::exception& e) {

@@ -8,7 +8,7 @@
 namespace minfer::cli {
 
 Result<VocabFile> open_vocab(const std::string& model) {
-  gguf::File file = MINFER_TRY(gguf::File::open(MINFER_TRY(resolve_model(model))));
+  gguf::File file = MINFER_TRY(of_file(gguf::File::open(MINFER_TRY(resolve_model(model)))));
   const VocabData data = MINFER_TRY(vocab_from_gguf(file.metadata()));
   Tokenizer tokenizer = MINFER_TRY_CTX(Tokenizer::create(data), file.path());
   return VocabFile{std::move(file), std::move(tokenizer)};

@@ -3,14 +3,12 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "backend/backend.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "common.h"
 
 namespace minfer::cli {
@@ -24,17 +22,15 @@ std::string key(int n_threads, std::string isa) {
 }
 
 nlohmann::json read_all() {
-  std::ifstream f(peak_file());
-  auto j = nlohmann::json::parse(f, nullptr, false);
+  constexpr size_t kMaxBytes = size_t{16} << 20;
+  const auto text = read_regular_file(peak_file(), kMaxBytes);
+  auto j = text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json::object();
   return j.is_object() ? j : nlohmann::json::object();  // a damaged cache file is measured anew
 }
 
 }  // namespace
 
-std::string peak_file() {
-  const char* home = std::getenv("HOME");
-  return std::string(home == nullptr ? "." : home) + "/.cache/minfer/peak.json";
-}
+std::string peak_file() { return cache_folder() + "/peak.json"; }
 
 std::optional<cpu::Peak> cached_peak(int n_threads, const std::string& isa) {
   const auto all = read_all();
@@ -54,15 +50,7 @@ Status store_peak(int n_threads, const std::string& isa, const cpu::Peak& p) {
   all[key(n_threads, isa)] = {{"read_gb_per_s", p.read_gb_per_s}, {"f32_gflop_per_s", p.f32_gflop_per_s}, {"int8_gop_per_s", p.int8_gop_per_s}};
   std::error_code ec;
   std::filesystem::create_directories(std::filesystem::path(peak_file()).parent_path(), ec);
-  const std::string temporary = peak_file() + "." + std::to_string(getpid());
-  {
-    std::ofstream f(temporary);
-    f << all.dump(2) << "\n";
-    if (!f.flush()) return make_error(ErrorCode::kIo, "'{}': cannot write: {}", temporary, std::strerror(errno));
-  }
-  std::filesystem::rename(temporary, peak_file(), ec);
-  if (ec) return make_error(ErrorCode::kIo, "'{}': cannot write: {}", peak_file(), ec.message());
-  return {};
+  return replace_file(peak_file(), all.dump(2) + "\n", 0644);
 }
 
 }  // namespace minfer::cli

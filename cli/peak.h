@@ -10,6 +10,7 @@ namespace minfer::cli {
 
 // What was measured before on this host for this thread count with the best instruction set; nullopt if nothing was.
 std::optional<cpu::Peak> cached_peak(int n_threads, const std::string& isa = "");
+// Errors: the cache folder cannot be written.
 Status store_peak(int n_threads, const std::string& isa, const cpu::Peak& peak);
 std::string peak_file();
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "chat/named_templates.h"
 #include "common.h"
 
@@ -17,11 +18,15 @@ constexpr size_t kMaxTemplateBytes = size_t{1} << 20;  // the largest published 
 Result<std::string> template_source(const std::string& file_or_name) {
   std::error_code ec;
   if (!std::filesystem::exists(file_or_name, ec)) {
-    const auto named = MINFER_TRY_CTX(chat::named_template(file_or_name), "--template '" + file_or_name + "': no such file");
-    return std::string(named);
+    auto named = chat::named_template(file_or_name);
+    if (named.ok()) return std::string(*named);
+    // What looks like a path is a file that is missing, everything else a wrong name.
+    const bool path = file_or_name.find_first_of("/.") != std::string::npos;
+    return Error{path ? ErrorCode::kNotFound : ErrorCode::kInvalidArgument,
+                 "--template '" + file_or_name + "': no such file: " + named.error().message};
   }
-  auto source = MINFER_TRY(read_file(file_or_name, kMaxTemplateBytes));
-  if (source.empty()) return make_error(ErrorCode::kInvalidArgument, "--template '{}': the file is empty", file_or_name);
+  auto source = MINFER_TRY_CTX(read_regular_file(file_or_name, kMaxTemplateBytes), "--template");
+  if (source.empty()) return make_error(ErrorCode::kCorrupt, "--template '{}': the file is empty", file_or_name);
   return source;
 }
 
@@ -30,7 +35,7 @@ Result<chat::Rendered> render_chat(const std::string& template_source, const Tok
                                    const PromptOptions& options) {
   const std::string& source = options.template_source.empty() ? template_source : options.template_source;
   if (source.empty()) return chat::missing_template(model_name);
-  const auto parsed = MINFER_TRY(chat::ChatTemplate::parse(source));
+  const auto parsed = MINFER_TRY(of_file(chat::ChatTemplate::parse(source)));
   chat::RenderOptions r;
   r.add_generation_prompt = options.add_generation_prompt;
   r.tools = options.tools;

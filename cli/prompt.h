@@ -22,7 +22,7 @@ struct PromptOptions {
 };
 
 // The Jinja text that --template FILE|NAME means: a file's content, or a template minfer knows by name.
-// Errors: neither a file nor a known name (the names are listed), an empty file.
+// Errors: neither a file nor a known name (the names are listed); no regular file; an empty file.
 Result<std::string> template_source(const std::string& file_or_name);
 
 // `tokenizer` gives the template its bos_token and eos_token; null: both are empty.

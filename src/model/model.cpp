@@ -34,7 +34,9 @@ Result<std::unique_ptr<Model>> Model::open(gguf::File file) {
   return model;
 }
 
-Result<std::unique_ptr<Model>> Model::random(const std::string& geometry, DType type, uint64_t seed) {
+namespace {
+
+Result<Geometry> checked_geometry(const std::string& geometry, DType type) {
   auto g = find_geometry(geometry);
   if (!g) {
     std::string known;
@@ -44,20 +46,43 @@ Result<std::unique_ptr<Model>> Model::random(const std::string& geometry, DType 
   if (quant::find_format(type) == nullptr) {
     return make_error(ErrorCode::kInvalidArgument, "[model] type '{}' cannot hold weights", dtype_info(type).name);
   }
+  return *g;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> Model::random(const std::string& geometry, DType type, uint64_t seed) {
+  const Geometry g = MINFER_TRY(checked_geometry(geometry, type));
   std::unique_ptr<Model> model(new Model);
-  model->hp_ = g->hp;
+  model->hp_ = g.hp;
   model->name_ = geometry;
-  model->arch_ = MINFER_TRY(find_arch(g->hp.arch));
-  model->source_ = std::make_unique<RandomSource>(geometry, type, seed, g->tied);
+  model->arch_ = MINFER_TRY(find_arch(g.hp.arch));
+  model->source_ = std::make_unique<RandomSource>(geometry, type, seed, g.tied);
   MINFER_TRY(model->read_tensors());
   return model;
+}
+
+Result<int64_t> Model::random_bytes(const std::string& geometry, DType type, bool packs) {
+  const Geometry g = MINFER_TRY(checked_geometry(geometry, type));
+  const Arch* arch = MINFER_TRY(find_arch(g.hp.arch));
+  SizeSource source(geometry, type, g.tied);
+  WeightTable table(source);
+  ModelWeights ids;
+  arch->tensors(table, g.hp, ids);
+  MINFER_TRY(table.first_error());
+  int64_t packed = 0;
+  for (const Weight& w : table.weights()) {
+    if (packs && w.role == WeightRole::kMatMul) packed += w.plain.shape.rows() * dtype_row_bytes(w.plain.dtype, w.plain.shape.last());
+  }
+  return source.bytes() + packed;
 }
 
 std::vector<std::string> Model::geometries() { return geometry_names(); }
 
 Status Model::read_vocabulary() {
   const gguf::Metadata& m = file_->metadata();
-  if (MINFER_TRY(m.get<std::string>("tokenizer.ggml.model")) == "none") {  // a model without text: its table says how many ids there are
+  const std::string kind = MINFER_TRY(m.get<std::string>("tokenizer.ggml.model"));
+  if (kind == "none") {  // a model without text: its table says how many ids there are
     const gguf::TensorInfo* table = MINFER_TRY(file_->require("token_embd.weight"));
     if (table->shape[0] > INT32_MAX) return make_error(ErrorCode::kCorrupt, "[model] {}: tensor 'token_embd.weight' has {} rows", file_->path(), table->shape[0]);
     hp_.n_vocab = static_cast<int32_t>(table->shape[0]);

@@ -21,6 +21,8 @@ class Model {
   // A model of a named geometry ("qwen3-0.6b") with random weights of one type, made in memory; it has no vocabulary.
   // Norms and the embedding table's type follow what files of that type hold (norms f32, table `type`).
   static Result<std::unique_ptr<Model>> random(const std::string& geometry, DType type, uint64_t seed);
+  // The memory that the weights of such a model take on a backend; `packs`: it keeps a second, packed copy of matrices.
+  static Result<int64_t> random_bytes(const std::string& geometry, DType type, bool packs);
   static std::vector<std::string> geometries();
 
   ~Model();

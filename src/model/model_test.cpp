@@ -352,6 +352,17 @@ TEST(RandomModels, NamesAndTypesThatThereAreNot) {
   const auto width = Model::random("smollm2-135m", DType::kQ4_K, 1);  // rows of 576 are no multiple of 256
   ASSERT_FALSE(width.ok());
   EXPECT_NE(width.error().message.find("576"), std::string::npos) << width.error().message;
+  EXPECT_NE(width.error().message.find("types that fit: f32, f16, bf16, q4_0"), std::string::npos) << width.error().message;
+}
+
+TEST(RandomModels, SizeIsKnownBeforeTheyAreMade) {
+  const auto plain = Model::random_bytes("smollm2-135m", DType::kQ8_0, false);
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  // 134,479,872 values in matrices, the tied table once, at 34 bytes per 32; 61 norms of 576 f32.
+  EXPECT_EQ(*plain, int64_t{134479872} / 32 * 34 + 61 * 576 * 4);
+  const auto packed = Model::random_bytes("smollm2-135m", DType::kQ8_0, true);
+  EXPECT_EQ(*packed, *plain + int64_t{134479872} / 32 * 34);
+  EXPECT_FALSE(Model::random_bytes("smollm2-135m", DType::kQ4_K, true).ok());
 }
 
 // --- KV sizes ------------------------------------------------------------------------------------------------------------

@@ -33,15 +33,37 @@ Result<std::optional<TensorView>> GgufSource::get(const std::string& name, const
   return std::optional<TensorView>(plain_view(info->dtype, info->shape, file_->data(*info)));
 }
 
-Result<std::optional<TensorView>> RandomSource::get(const std::string& name, const Shape& shape, WeightRole role) {
-  const bool matrix = role == WeightRole::kMatMul || role == WeightRole::kEmbed;
-  const bool optional = name == "rope_freqs.weight" || name.ends_with(".bias") || (tied_ && name == "output.weight");
-  if (optional) return std::optional<TensorView>();
-  DType type = matrix ? type_ : DType::kF32;
-  if (shape.last() % dtype_info(type).block_size != 0) {
-    return make_error(ErrorCode::kInvalidArgument, "[model] {}: tensor '{}' has rows of {} values, which type {} (blocks of {}) cannot hold", where(),
-                      name, shape.last(), dtype_info(type).name, dtype_info(type).block_size);
+Result<std::optional<DType>> random_tensor_type(const std::string& name, const Shape& shape, WeightRole role, DType type,
+                                                bool tied, const std::string& where) {
+  const bool optional = name == "rope_freqs.weight" || name.ends_with(".bias") || (tied && name == "output.weight");
+  if (optional) return std::optional<DType>();
+  if (role != WeightRole::kMatMul && role != WeightRole::kEmbed) type = DType::kF32;
+  if (shape.last() % dtype_info(type).block_size == 0) return std::optional<DType>(type);
+  std::string fitting;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto t = static_cast<DType>(i);
+    if (quant::find_format(t) == nullptr || shape.last() % dtype_info(t).block_size != 0) continue;
+    fitting += (fitting.empty() ? "" : ", ") + std::string(dtype_info(t).name);
   }
+  return make_error(ErrorCode::kInvalidArgument,
+                    "[model] {}: tensor '{}' has rows of {} values, which the blocks of {} values of type {} do not divide; "
+                    "types that fit: {}",
+                    where, name, shape.last(), dtype_info(type).block_size, dtype_info(type).name, fitting);
+}
+
+Result<std::optional<TensorView>> SizeSource::get(const std::string& name, const Shape& shape, WeightRole role) {
+  const auto type = MINFER_TRY(random_tensor_type(name, shape, role, type_, tied_, where()));
+  if (!type) return std::optional<TensorView>();
+  const auto view = plain_view(*type, shape, nullptr);
+  bytes_ += shape.rows() * view.row_bytes;
+  return std::optional<TensorView>(view);
+}
+
+Result<std::optional<TensorView>> RandomSource::get(const std::string& name, const Shape& shape, WeightRole role) {
+  const auto chosen = MINFER_TRY(random_tensor_type(name, shape, role, type_, tied_, where()));
+  if (!chosen) return std::optional<TensorView>();
+  const DType type = *chosen;
+  const bool matrix = role == WeightRole::kMatMul || role == WeightRole::kEmbed;
   const int64_t k = shape.last(), rows = shape.rows(), row_bytes = dtype_row_bytes(type, k);
   Buffer buffer = MINFER_TRY_CTX(Buffer::allocate(static_cast<size_t>(rows * row_bytes)), "[model] " + where() + ": tensor '" + name + "'");
   uint64_t state = seed_;

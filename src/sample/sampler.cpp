@@ -20,19 +20,25 @@ Error bad_logits(float value, size_t id) {
 Status check_sampling(const SamplingParams& p) {
   struct Rule {
     const char* name;
-    double value, lo, hi;
+    float value, lo, hi;
     bool lo_open;
   };
+  // A penalty below 0.01 or above 100 could take a logit out of f32's range.
   const Rule rules[] = {
-      {"temperature", p.temperature, 0, 100, false},     {"top_k", static_cast<double>(p.top_k), 0, 1e9, false},
-      {"top_p", p.top_p, 0, 1, true},                    {"min_p", p.min_p, 0, 1, false},
-      {"typical_p", p.typical_p, 0, 1, true},            {"repeat_penalty", p.repeat_penalty, 0, 100, true},
-      {"frequency_penalty", p.frequency_penalty, -100, 100, false}, {"presence_penalty", p.presence_penalty, -100, 100, false},
-      {"repeat_last_n", static_cast<double>(p.repeat_last_n), -1, 1e9, false},
+      {"temperature", p.temperature, 0, 100, false},
+      {"top_k", static_cast<float>(p.top_k), 0, 1e9f, false},
+      {"top_p", p.top_p, 0, 1, true},
+      {"min_p", p.min_p, 0, 1, false},
+      {"typical_p", p.typical_p, 0, 1, true},
+      {"repeat_penalty", p.repeat_penalty, 0.01f, 100, false},
+      {"frequency_penalty", p.frequency_penalty, -100, 100, false},
+      {"presence_penalty", p.presence_penalty, -100, 100, false},
+      {"repeat_last_n", static_cast<float>(p.repeat_last_n), -1, 1e9f, false},
   };
   for (const Rule& r : rules) {
     if (r.value <= r.hi && (r.lo_open ? r.value > r.lo : r.value >= r.lo)) continue;
-    return make_error(ErrorCode::kInvalidArgument, "[sample] {}: found {}, expected {} {} to {}", r.name, r.value, r.lo_open ? "above" : "from", r.lo, r.hi);
+    return make_error(ErrorCode::kInvalidArgument, "[sample] {}: found {}, expected {}{} to {}", r.name, r.value,
+                      r.lo_open ? "more than " : "", r.lo, r.hi);
   }
   for (const auto& [id, bias] : p.logit_bias) {
     if (id < 0 || std::isnan(bias) || bias == INFINITY) {

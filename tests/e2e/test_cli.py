@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import make_tiny_model as tiny  # noqa: E402
 
-BIN = os.environ.get("MINFER_BIN", str(ROOT / "build/release/minfer"))
+BIN = os.path.abspath(os.environ.get("MINFER_BIN", ROOT / "build/release/minfer"))
 CASES = pathlib.Path(os.environ.get("MINFER_CASES", ROOT.parent / "shared/cases"))
 SPM = str(ROOT / "tests/data/models/tiny-spm.gguf")
 BPE = str(ROOT / "tests/data/models/tiny-bpe.gguf")
@@ -83,7 +83,8 @@ class Arguments(Cli):
     def test_neither_command_nor_model(self):
         p = self.fails(2, "no-such-thing", "hello", says="neither a command")
         self.assertIn("tiny-spm", p.err)  # lists what is cached
-        self.fails(2, "tiny", "hello", says="more than one")
+        self.fails(1, "tiny", "hello", says="more than one")
+        self.fails(1, "no/such.gguf", "hello", says="no such file")
 
     def test_unknown_flags(self):
         for command in self.COMMANDS:
@@ -463,7 +464,7 @@ class Chat(Cli):
         pid, fd = self.chat_at_terminal()
         self.read_until(fd, "> ")
         os.kill(pid, signal.SIGINT)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 130)
         os.close(fd)
 
     def test_ctrl_c_stops_an_answer_only(self):
