@@ -41,6 +41,8 @@ Status ByteBpe::build(const Vocabulary& vocab, std::span<const std::string_view>
       return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: its {} is not a token of the vocabulary", rank,
                         left == kNoToken ? "left part" : right == kNoToken ? "right part" : "result");
     }
+    // A merge must not spell a control token: text never becomes one.
+    if (vocab.type(left) == TokenType::kControl || vocab.type(right) == TokenType::kControl || vocab.type(id) == TokenType::kControl) continue;
     const uint64_t key = pair_key(left, right);
     size_t i = slot(key);
     while (merges_[i].key != kFree && merges_[i].key != key) i = (i + 1) & (merges_.size() - 1);
@@ -132,36 +134,29 @@ void ByteBpe::merge_long(Scratch& scratch) const {
   std::erase_if(symbols, [](const Scratch::Symbol& s) { return s.bytes == 0; });
 }
 
-Status ByteBpe::encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
-  if (scratch.cache.find(piece, out)) return {};
+void ByteBpe::encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
+  if (scratch.cache.find(piece, out)) return;
   const size_t first = out.size();
   if (whole_words_) {
     const TokenId id = words_.find(piece, vocab_->pieces);
     if (id != kNoToken) {
       out.push_back(id);
-      return {};
+      return;
     }
   }
   auto& symbols = scratch.symbols;
-  symbols.resize(piece.size());
-  const auto n = static_cast<uint32_t>(piece.size());
-  for (uint32_t i = 0; i < n; ++i) {
-    symbols[i] = {i == 0 ? Scratch::kEnd : i - 1, i + 1 == n ? Scratch::kEnd : i + 1, i, 1,
-                  vocab_->byte_tokens[static_cast<unsigned char>(piece[i])], Scratch::kNoRank};
+  symbols.clear();
+  for (uint32_t i = 0; i < piece.size(); ++i) {
+    const TokenId id = vocab_->byte_tokens[static_cast<unsigned char>(piece[i])];
+    if (id == kNoToken) continue;  // its neighbours become neighbours
+    const auto at = static_cast<uint32_t>(symbols.size());
+    symbols.push_back({at == 0 ? Scratch::kEnd : at - 1, at + 1, i, 1, id, Scratch::kNoRank});
   }
-  if (n <= kShortPiece) merge_short(symbols);
+  if (!symbols.empty()) symbols.back().next = Scratch::kEnd;
+  if (symbols.size() <= kShortPiece) merge_short(symbols);
   else merge_long(scratch);
-  for (const Scratch::Symbol& s : symbols) {
-    const TokenId id = s.id == kNoToken ? vocab_->unk : s.id;
-    if (id == kNoToken) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "[tokenizer] byte 0x{:02x}: the vocabulary has no token for it and no unknown token",
-                        static_cast<unsigned char>(piece[s.begin]));
-    }
-    out.push_back(id);
-  }
+  for (const Scratch::Symbol& s : symbols) out.push_back(s.id);
   scratch.cache.insert(piece, {out.data() + first, out.size() - first});
-  return {};
 }
 
 }  // namespace minfer

@@ -23,9 +23,9 @@ class ByteBpe {
   // `vocab` must outlive this object. whole_words: a piece that is a token as a whole is that token.
   Status build(const Vocabulary& vocab, std::span<const std::string_view> merges, bool whole_words);
 
-  // Appends the ids of `piece`. Fails if a byte has no token and the vocabulary no unknown token.
-  // Requires: 0 < piece.size() < 2^32.
-  Status encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+  // Appends the ids of `piece`. A byte without a token is left out, unless the vocabulary has a token of type kUnknown
+  // for it. Requires: 0 < piece.size() < 2^32.
+  void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
 
  private:
   struct Merge {

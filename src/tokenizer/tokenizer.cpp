@@ -58,19 +58,18 @@ struct Tokenizer::Impl {
     idle.push_back(std::move(scratch));
   }
 
-  Status encode_bpe(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
+  void encode_bpe(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
     if (pretokenizer->nfc && !surely_nfc(text)) {
       scratch.text = to_nfc(text);
       text = scratch.text;
     }
-    if (text.empty()) return {};
+    if (text.empty()) return;
     pretokenize(*pretokenizer, text, scratch.ends, scratch.swap);
     uint32_t begin = 0;
     for (const uint32_t end : scratch.ends) {
-      MINFER_TRY(bpe.encode(text.substr(begin, end - begin), scratch, out));
+      bpe.encode(text.substr(begin, end - begin), scratch, out);
       begin = end;
     }
-    return {};
   }
 
   Status encode_spm(std::string_view text, bool prefix, Scratch& scratch, std::vector<TokenId>& out) const {
@@ -88,7 +87,9 @@ struct Tokenizer::Impl {
   // A stretch without special tokens.
   Status encode_plain(std::string_view text, bool prefix, Scratch& scratch, std::vector<TokenId>& out) const {
     if (text.empty() && !prefix) return {};
-    return vocab.kind == VocabKind::kByteBpe ? encode_bpe(text, scratch, out) : encode_spm(text, prefix, scratch, out);
+    if (vocab.kind == VocabKind::kSpm) return encode_spm(text, prefix, scratch, out);
+    encode_bpe(text, scratch, out);
+    return {};
   }
 
   Status encode_all(std::string_view text, const std::vector<ByteRange>& markup, Scratch& scratch,

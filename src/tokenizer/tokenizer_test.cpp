@@ -251,6 +251,54 @@ TEST(Tokenizer, WithoutByteTokensTheUnknownTokenServesOnce) {
   EXPECT_THAT(failed.error().message, HasSubstr("0x78"));
 }
 
+// What Hugging Face's BPE gives for these without an unk_token: bytes without a token are as if they were not there.
+TEST(Tokenizer, BytesWithoutATokenAreLeftOut) {
+  testing::OwnedVocab v;
+  v.data.model = "gpt2";
+  v.data.pre = "gpt-2";
+  v.data.types = {3, 1, 1, 1, 1, 1, 1, 3};  // "!" is a control token
+  v.strings = {"<|end|>", "a", "c", "x", "y", "ac", "xy", "!", "a c", "x y"};
+  v.data.eos = 0;
+  for (const TokenId unknown : {TokenId{0}, kNoToken, TokenId{1}}) {  // a control token, none, an ordinary one
+    v.data.unk = unknown;
+    v.link(8);
+    const auto t = Tokenizer::create(v.data);
+    ASSERT_TRUE(t.ok()) << t.error().message;
+    using Ids = std::vector<TokenId>;
+    EXPECT_EQ(encode(*t, "abc"), Ids{5});
+    EXPECT_EQ(encode(*t, "bbb"), Ids{});
+    EXPECT_EQ(encode(*t, "abbc xby"), (Ids{5, 6}));
+    EXPECT_EQ(encode(*t, "a c"), (Ids{1, 2}));
+    EXPECT_EQ(encode(*t, std::string_view("\0a", 2)), Ids{1});
+    EXPECT_EQ(encode(*t, "!!\xff a!"), Ids{1});
+    EXPECT_EQ(encode(*t, "a" + std::string(1000, 'b') + "c"), Ids{5});  // the path of long pieces
+    Ids many;
+    for (int i = 0; i < 100; ++i) many.push_back(5);
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "abc";
+    EXPECT_EQ(encode(*t, text), many);
+  }
+  v.data.types[0] = 2;  // unknown: it is for them, and stands between their neighbours
+  v.data.unk = 0;
+  v.data.eos = kNoToken;
+  v.link(8);
+  const auto t = Tokenizer::create(v.data);
+  ASSERT_TRUE(t.ok()) << t.error().message;
+  EXPECT_EQ(encode(*t, "abc"), (std::vector<TokenId>{1, 0, 2}));
+}
+
+TEST(Tokenizer, NoMergeSpellsAControlToken) {
+  testing::OwnedVocab v;
+  v.data.model = "gpt2";
+  v.data.pre = "gpt-2";
+  v.strings = {"a", "b", "ab", "c", "abc", "a b", "ab c"};
+  v.data.types = {1, 1, 3, 1, 1};  // "ab" is a control token
+  v.link(5);
+  const auto t = Tokenizer::create(v.data);
+  ASSERT_TRUE(t.ok()) << t.error().message;
+  EXPECT_EQ(encode(*t, "abc"), (std::vector<TokenId>{0, 1, 3}));
+}
+
 TEST(Tokenizer, TokensMayReachOverASpace) {
   testing::OwnedVocab v;
   v.strings = {"<unk>", ">", "<", "\xe2\x96\x81", "\xe2\x96\x81<", ">\xe2\x96\x81<", "a"};

@@ -255,8 +255,12 @@ Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool 
     out += bytes;
   }
   if (kind == VocabKind::kByteBpe) {
+    // Files name a control token (an end of text, often) as the unknown one: no text may become that.
+    const bool unknown = v.unk != kNoToken && v.type(v.unk) == TokenType::kUnknown;
     for (int b = 0; b < 256; ++b) {
-      v.byte_tokens[static_cast<size_t>(b)] = v.find(byte_symbol(static_cast<unsigned char>(b)));
+      TokenId id = v.find(byte_symbol(static_cast<unsigned char>(b)));
+      if (id != kNoToken && v.type(id) == TokenType::kControl) id = kNoToken;
+      v.byte_tokens[static_cast<size_t>(b)] = id == kNoToken && unknown ? v.unk : id;
     }
   }
   if (!data.rstrip.empty()) {

@@ -27,7 +27,7 @@ struct Vocabulary {
   std::vector<TokenType> types;          // [n_vocab]
   std::vector<float> scores;             // [n_vocab] for kSpm, else empty
   TextMap index;                         // text -> lowest id with it; empty texts are left out
-  std::array<TokenId, 256> byte_tokens;  // the token of one byte (kByteBpe: of its symbol), or kNoToken
+  std::array<TokenId, 256> byte_tokens;  // the token of one byte (kByteBpe: of its symbol, or unknown), or kNoToken
 
   TokenId bos = kNoToken, eos = kNoToken, eot = kNoToken, unk = kNoToken, pad = kNoToken;
   bool add_bos = false, add_eos = false, add_space_prefix = false;
