@@ -172,11 +172,14 @@ Result<int> bench(BenchFlags f) {
   Runner& runner = *loaded.runner;
   const int threads = runner.pool().size();
   const std::string isa = runner.backend().isa();
-  auto peak = cached_peak(threads, isa);
-  if (!peak) {
-    peak = MINFER_TRY(cpu::measure_peak(runner.pool(), isa_level(runner.backend())));
-    keep_peak(threads, isa, *peak);
+  // Measured in every run and kept where it is better: whatever else the machine did then only ever made it look slower.
+  cpu::Peak peak = MINFER_TRY(cpu::measure_peak(runner.pool(), isa_level(runner.backend())));
+  if (const auto kept = cached_peak(threads, isa)) {
+    peak.read_gb_per_s = std::max(peak.read_gb_per_s, kept->read_gb_per_s);
+    peak.f32_gflop_per_s = std::max(peak.f32_gflop_per_s, kept->f32_gflop_per_s);
+    peak.int8_gop_per_s = std::max(peak.int8_gop_per_s, kept->int8_gop_per_s);
   }
+  keep_peak(threads, isa, peak);
 
   Bench b(f, loaded, MINFER_TRY(Session::open(runner)));
   MINFER_TRY(b.fill(f.depth));
@@ -212,7 +215,7 @@ Result<int> bench(BenchFlags f) {
   const Summary p = summarize(prefill), d = summarize(decode), bw = summarize(bandwidth);
   const double decode_gb = d.median * bytes_per_token * 1e-9, prefill_gops = p.median * prefill_flops * 1e-9;
   const bool quantized = dtype_info(loaded.model->weights().weights()[static_cast<size_t>(loaded.model->weight_ids().output)].plain.dtype).quantized;
-  const double arithmetic_peak = quantized ? peak->int8_gop_per_s : peak->f32_gflop_per_s;
+  const double arithmetic_peak = quantized ? peak.int8_gop_per_s : peak.f32_gflop_per_s;
   std::vector<double> fractions;
   for (size_t i = 0; i < decode.size(); ++i) fractions.push_back(decode[i] * bytes_per_token * 1e-9 / bandwidth[i]);
   const Summary fraction = summarize(fractions);
@@ -239,7 +242,7 @@ Result<int> bench(BenchFlags f) {
     j["read_gb_per_s_beside"] = spread(bw);
     j["fraction_of_bandwidth"] = fraction.median;
     j["fraction_of_arithmetic_peak"] = arithmetic_peak > 0 ? prefill_gops / arithmetic_peak : 0;
-    j["peak"] = {{"read_gb_per_s", peak->read_gb_per_s}, {"f32_gflop_per_s", peak->f32_gflop_per_s}, {"int8_gop_per_s", peak->int8_gop_per_s}};
+    j["peak"] = {{"read_gb_per_s", peak.read_gb_per_s}, {"f32_gflop_per_s", peak.f32_gflop_per_s}, {"int8_gop_per_s", peak.int8_gop_per_s}};
     j["peak_rss_bytes"] = peak_rss_bytes();
     std::printf("%s\n", j.dump().c_str());
   } else {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Runs the built program (MINFER_BIN) as a user does: exit codes, messages, JSON, pipes, Ctrl-C. Standard library only."""
+import atexit
 import json
 import os
 import pathlib
@@ -22,12 +23,15 @@ CASES = pathlib.Path(os.environ.get("MINFER_CASES", ROOT.parent / "shared/cases"
 SPM = str(ROOT / "tests/data/models/tiny-spm.gguf")
 BPE = str(ROOT / "tests/data/models/tiny-bpe.gguf")
 LIMIT_S = 120  # a hang ends here; nothing is measured
+HOME = tempfile.mkdtemp(prefix="minfer-home-")  # what bench measures beside other tests must not stay in the user's cache
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 USER_HI = json.dumps([{"role": "user", "content": "hi"}])
 
 
 def environment():
     env = {k: v for k, v in os.environ.items() if not k.startswith("MINFER_")}
     env["MINFER_MODELS"] = str(ROOT / "tests/data/models")
+    env["HOME"] = HOME
     return env
 
 
