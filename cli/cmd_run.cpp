@@ -58,8 +58,10 @@ Result<int> run(const RunFlags& f) {
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "the prompt is empty");
   Runner& runner = *loaded.runner;
   if (ids.size() >= static_cast<size_t>(runner.n_ctx())) {
-    return make_error(ErrorCode::kOutOfRange, "the prompt has {} tokens, the context {}: no room for an answer; a longer --ctx may help (the model allows {})",
-                      ids.size(), runner.n_ctx(), loaded.model->hparams().n_ctx_train);
+    return make_error(ErrorCode::kOutOfRange, "the prompt has {} tokens, the context {}: no room for an answer{}", ids.size(), runner.n_ctx(),
+                      runner.n_ctx() < loaded.model->hparams().n_ctx_train
+                          ? fmt::format("; a longer --ctx may help (the model allows {})", loaded.model->hparams().n_ctx_train)
+                          : ", and the model allows no longer one");
   }
   Session session = MINFER_TRY(Session::open(runner));
   GenerateOptions options;

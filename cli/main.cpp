@@ -1,5 +1,8 @@
 // minfer: picks the command. `minfer MODEL "prompt"` is `minfer run MODEL "prompt"`.
 // Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong, 130 Ctrl-C.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -97,6 +100,14 @@ int run(int argc, char** argv) {
   return *exit;
 }
 
+// A standard stream that is closed would lend its number to the next file that is opened, and what is printed would go
+// there. Here its reads and writes fail, as they should.
+void hold_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) [[maybe_unused]] const int held = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 // An answer that did not reach its reader is no success.
 int check_output(int code) {
   std::cout.flush();  // CLI11 prints the help there
@@ -113,6 +124,7 @@ int check_output(int code) {
 
 int main(int argc, char** argv) {
   try {
+    minfer::cli::hold_standard_streams();
     minfer::cli::set_up_interrupts();
     return minfer::cli::check_output(minfer::cli::run(argc, argv));
   } catch (const std::bad_alloc&) {

@@ -76,6 +76,12 @@ Result<Target> find_target(const std::string& path) {
   if (!S_ISREG(t.st.st_mode)) {
     return make_error(ErrorCode::kIo, "'{}': cannot write: it is not a regular file", path);
   }
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {  // "/dev/stdout", redirected: what is printed would be lost
+    struct stat open {};
+    if (::fstat(fd, &open) == 0 && open.st_dev == t.st.st_dev && open.st_ino == t.st.st_ino) {
+      return make_error(ErrorCode::kIo, "'{}': cannot write: this program has it open already", path);
+    }
+  }
   // The permission bits count for the superuser too: whoever took them away did not want the file replaced.
   constexpr mode_t kWriteBits = S_IWUSR | S_IWGRP | S_IWOTH;
   if ((t.st.st_mode & kWriteBits) == 0 || ::access(path.c_str(), W_OK) != 0) {

@@ -16,8 +16,8 @@ Result<std::string> read_regular_file(const std::string& path, size_t limit);
 
 // Puts `content` in the place of the file `path`, so that at any moment, also of a crash, there is the old file or the
 // new one. Symbolic links are followed and stay; a file that was there keeps its mode; a new one gets `new_mode`.
-// Errors: something is there that is no regular file or that may not be written; the folder cannot be written; a full
-// disk. Then nothing has changed.
+// Errors: something is there that is no regular file, that may not be written or that is this program's standard input,
+// output or error; the folder cannot be written; a full disk. Then nothing has changed.
 Status replace_file(const std::string& path, std::string_view content, unsigned new_mode);
 
 }  // namespace minfer

@@ -111,6 +111,19 @@ class Texts(Cli):
         self.assertNotIn("--special=on", shown)
         self.fails(2, "tokenize", BPE, "x", "--special=maybe", says="expected on or off")
 
+    def test_bytes_without_a_token_are_no_control_token(self):
+        g = tiny.Gguf()
+        g.set("general.architecture", tiny.STRING, "llama")
+        g.set("tokenizer.ggml.model", tiny.STRING, "gpt2")
+        g.set("tokenizer.ggml.pre", tiny.STRING, "gpt-2")
+        g.set_array("tokenizer.ggml.tokens", tiny.STRING, ["<|endoftext|>", "a", "c", "ac"])
+        g.set_array("tokenizer.ggml.merges", tiny.STRING, ["a c"])
+        g.set_array("tokenizer.ggml.token_type", tiny.I32, [3, 1, 1, 1])
+        g.set("tokenizer.ggml.unknown_token_id", tiny.U32, 0)
+        path = self.write("vocab.gguf", g.bytes())
+        self.assertEqual(self.ok("tokenize", path, stdin=b"abc").out, "3\n")  # b is left out before merging
+        self.assertEqual(self.ok("tokenize", path, stdin=b"\x04\xff").out, "\n")
+
     def test_perplexity_reads_standard_input(self):
         text = b"hello the inner thing " * 30
         file = self.write("t.txt", text)
@@ -188,6 +201,13 @@ class Files(Cli):
             self.assertEqual(stat.S_IFMT(os.lstat(path).st_mode), stat.S_IFMT(before.st_mode))
             self.assertEqual(self.chat("--session", path).returncode, 1)
             self.assertEqual(os.lstat(path).st_ino, before.st_ino)
+        out = self.dir / "out.txt"
+        with open(out, "wb") as f:
+            p = subprocess.run([BIN, "chat", BPE, *GREEDY], input=b"hello\n/save /dev/stdout\n", stdout=f, stderr=subprocess.PIPE,
+                               timeout=LIMIT_S, env=environment())
+        self.assertIn(b"has it open already", p.stderr)
+        self.assertNotIn("messages", out.read_text(errors="replace"))
+        out.unlink()
         locked = self.write("locked.json", '{"messages": []}')
         os.chmod(locked, 0o444)
         p = self.chat(stdin=b"/save " + locked.encode() + b"\n")
@@ -257,6 +277,19 @@ class Files(Cli):
                 p = subprocess.run([BIN, *args], stdout=full, stderr=subprocess.PIPE, timeout=LIMIT_S, env=environment())
             self.assertEqual(p.returncode, 1, args)
             self.assertRegex(p.stderr.decode(), r"\Aminfer: writing to standard output failed[^\n]*\n\Z", args)
+
+
+    def test_closed_standard_streams(self):
+        for how, code in ((">&-", 1), ("2>&-", 0), (">&- 2>&-", 1)):
+            session = self.dir / "s.json"
+            p = subprocess.run(["sh", "-c", f'exec "$0" "$@" {how}', BIN, "chat", BPE, *GREEDY, "--session", str(session)], input=b"hello\n",
+                               capture_output=True, timeout=LIMIT_S, env=environment())
+            self.assertEqual(p.returncode, code, how)
+            self.assertEqual(len(json.loads(session.read_text())["messages"]), 2)
+            session.unlink()
+        p = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&-', BIN, "run", BPE], capture_output=True, timeout=LIMIT_S, env=environment())
+        self.assertEqual(p.returncode, 1)
+        self.assertIn(b"standard input", p.stderr)
 
 
 class Models(Cli):
