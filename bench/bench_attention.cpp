@@ -1,9 +1,10 @@
 // bench_attention: speed of the attention kernels.
-//   bench_attention [--isa avx512] [--types f16,q8_0] [--threads 1,2] [--heads 16] [--kv-heads 8] [--dim 128] [--depth 4096]
+//   bench_attention [--isa avx512] [--types f16,q8_0] [--threads 1,2] [--heads 16] [--kv-heads 8] [--dim 128] [--depth
+//   4096]
 //                   [--tokens 1,4,512] [--ms 200] [--layers 0]   0 = as many regions as overflow the caches
 // With one thread the time is the thread's processor time, so that a busy machine disturbs less.
-// Prints the best of the repetitions: GB/s of K and V read (each position once per KV head) and GFLOP/s (4 * head_dim per
-// visible position and head).
+// Prints the best of the repetitions: GB/s of K and V read (each position once per KV head) and GFLOP/s (4 * head_dim
+// per visible position and head).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -49,21 +50,30 @@ struct Options {
 // A region filled with finite values of its type.
 Buffer make_region(DType type, int64_t bytes) {
   Buffer b = std::move(Buffer::allocate(static_cast<size_t>(bytes))).value();
-  for (int64_t i = 0; i < bytes; ++i) b.data()[i] = static_cast<std::byte>(type == DType::kF32 ? 0 : (i * 7 + 13) % 0x38);
+  for (int64_t i = 0; i < bytes; ++i)
+    b.data()[i] = static_cast<std::byte>(type == DType::kF32 ? 0 : (i * 7 + 13) % 0x38);
   return b;
 }
 
 void run(const Options& o, const Kernel& kernel, ThreadPool& pool, DType type, int n) {
   const int64_t page = 64, n_kv = (o.depth + n + 255) / 256 * 256, pages = n_kv / page;
-  const Attrs attrs{.scale = 0.1f, .n_head = o.heads, .n_head_kv = o.kv_heads, .head_dim = o.dim, .page_size = static_cast<int32_t>(page),
+  const Attrs attrs{.scale = 0.1f,
+                    .n_head = o.heads,
+                    .n_head_kv = o.kv_heads,
+                    .head_dim = o.dim,
+                    .page_size = static_cast<int32_t>(page),
                     .n_kv = static_cast<int32_t>(n_kv)};
   const int64_t region_bytes = kv_region_bytes(type, n_kv, o.kv_heads, o.dim);
-  const auto layers = o.layers > 0 ? static_cast<size_t>(o.layers) : static_cast<size_t>(std::clamp<int64_t>((int64_t{96} << 20) / region_bytes, 1, 64));
+  const auto layers = o.layers > 0
+                          ? static_cast<size_t>(o.layers)
+                          : static_cast<size_t>(std::clamp<int64_t>((int64_t{96} << 20) / region_bytes, 1, 64));
   std::vector<Buffer> k, v;
-  for (size_t i = 0; i < layers; ++i) k.push_back(make_region(type, region_bytes)), v.push_back(make_region(type, region_bytes));
+  for (size_t i = 0; i < layers; ++i)
+    k.push_back(make_region(type, region_bytes)), v.push_back(make_region(type, region_bytes));
   std::vector<float> q(static_cast<size_t>(n) * o.heads * o.dim), y(q.size());
   for (size_t i = 0; i < q.size(); ++i) q[i] = static_cast<float>(i % 17) * 0.01f;
-  std::vector<int32_t> positions(static_cast<size_t>(n)), seqs(static_cast<size_t>(n), 0), table(static_cast<size_t>(pages));
+  std::vector<int32_t> positions(static_cast<size_t>(n)), seqs(static_cast<size_t>(n), 0),
+      table(static_cast<size_t>(pages));
   for (size_t i = 0; i < positions.size(); ++i) positions[i] = o.depth + static_cast<int32_t>(i);
   for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int32_t>(i);
   const auto view = [](DType t, Shape s, void* p, Layout l = Layout::kPlain) {
@@ -115,17 +125,28 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
     const char* value = argv[i + 1];
-    if (flag == "--isa") o.isa = value;
-    else if (flag == "--types") o.types = value;
-    else if (flag == "--threads") o.threads = value;
-    else if (flag == "--tokens") o.tokens = value;
-    else if (flag == "--heads") o.heads = std::atoi(value);
-    else if (flag == "--kv-heads") o.kv_heads = std::atoi(value);
-    else if (flag == "--dim") o.dim = std::atoi(value);
-    else if (flag == "--depth") o.depth = std::atoi(value);
-    else if (flag == "--layers") o.layers = std::atoi(value);
-    else if (flag == "--ms") o.ms = std::atoi(value);
-    else die("unknown flag " + flag);
+    if (flag == "--isa")
+      o.isa = value;
+    else if (flag == "--types")
+      o.types = value;
+    else if (flag == "--threads")
+      o.threads = value;
+    else if (flag == "--tokens")
+      o.tokens = value;
+    else if (flag == "--heads")
+      o.heads = std::atoi(value);
+    else if (flag == "--kv-heads")
+      o.kv_heads = std::atoi(value);
+    else if (flag == "--dim")
+      o.dim = std::atoi(value);
+    else if (flag == "--depth")
+      o.depth = std::atoi(value);
+    else if (flag == "--layers")
+      o.layers = std::atoi(value);
+    else if (flag == "--ms")
+      o.ms = std::atoi(value);
+    else
+      die("unknown flag " + flag);
   }
   auto backend = make_backend({"cpu", o.isa});
   if (!backend.ok()) die(backend.error().message);

@@ -1,20 +1,19 @@
 // minfer bench MODEL | --shape NAME --type T: prefill and decode speed with the fraction of the machine's limits.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/cpu_info.h"
 #include "base/error.h"
 #include "base/memory_info.h"
 #include "common.h"
-#include "options.h"
 #include "engine/session.h"
 #include "model/geometry.h"
+#include "options.h"
 #include "peak.h"
 #include "stats.h"
 
@@ -29,7 +28,7 @@ struct BenchFlags {
 };
 
 struct Rate {
-  Summary summary;        // tokens per second
+  Summary summary;  // tokens per second
   double flops_per_token = 0, bytes_per_token = 0;
 };
 
@@ -49,7 +48,8 @@ constexpr Range kTokens = {0, 1 << 24}, kRepeats = {1, 10000};
 
 class Bench {
  public:
-  Bench(const BenchFlags& flags, Loaded& loaded, Session session) : f_(flags), loaded_(loaded), session_(std::move(session)), random_(1) {}
+  Bench(const BenchFlags& flags, Loaded& loaded, Session session)
+      : f_(flags), loaded_(loaded), session_(std::move(session)), random_(1) {}
 
   Status fill(int n) {
     if (n == 0) return {};
@@ -105,13 +105,15 @@ std::string matrix_type(const Model& model) {
   for (const Weight& w : model.weights().weights()) {
     if (w.role == WeightRole::kMatMul || w.role == WeightRole::kEmbed) values[w.plain.dtype] += w.plain.shape.count();
   }
-  const auto most = std::max_element(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == values.end() ? "" : std::string(dtype_info(most->first).name);
 }
 
 Status check_context(int need, int n_ctx_train) {
   if (need <= n_ctx_train) return {};
-  return make_error(ErrorCode::kInvalidArgument, "-d, -p and -n need {} positions, the model allows {}", need, n_ctx_train);
+  return make_error(ErrorCode::kInvalidArgument, "-d, -p and -n need {} positions, the model allows {}", need,
+                    n_ctx_train);
 }
 
 // What can be known before a model of random weights is made, which may take a minute.
@@ -126,18 +128,24 @@ Status check_shape(const BenchFlags& f, int need, DType type, const Backend& bac
 
 int print_peak(const BenchFlags& f, const cpu::Peak& p, const std::string& isa, int threads) {
   if (f.engine.json) {
-    nlohmann::ordered_json j = {{"isa", isa}, {"threads", threads}, {"read_gb_per_s", p.read_gb_per_s}, {"f32_gflop_per_s", p.f32_gflop_per_s},
+    nlohmann::ordered_json j = {{"isa", isa},
+                                {"threads", threads},
+                                {"read_gb_per_s", p.read_gb_per_s},
+                                {"f32_gflop_per_s", p.f32_gflop_per_s},
                                 {"int8_gop_per_s", p.int8_gop_per_s}};
     std::printf("%s\n", j.dump().c_str());
   } else {
-    std::printf("isa %s, %d threads: read %.1f GB/s, f32 %.0f GFLOP/s, int8 %.0f GOP/s\n", isa.c_str(), threads, p.read_gb_per_s, p.f32_gflop_per_s, p.int8_gop_per_s);
+    std::printf("isa %s, %d threads: read %.1f GB/s, f32 %.0f GFLOP/s, int8 %.0f GOP/s\n", isa.c_str(), threads,
+                p.read_gb_per_s, p.f32_gflop_per_s, p.int8_gop_per_s);
   }
   return kOk;
 }
 
 Status check(const BenchFlags& f) {
-  if (!f.peak && f.model.empty() == f.shape.empty()) return make_error(ErrorCode::kInvalidArgument, "give either MODEL or --shape NAME (or --peak alone)");
-  if (f.prompt == 0 && f.predict == 0) return make_error(ErrorCode::kInvalidArgument, "-p 0 and -n 0 leave nothing to measure");
+  if (!f.peak && f.model.empty() == f.shape.empty())
+    return make_error(ErrorCode::kInvalidArgument, "give either MODEL or --shape NAME (or --peak alone)");
+  if (f.prompt == 0 && f.predict == 0)
+    return make_error(ErrorCode::kInvalidArgument, "-p 0 and -n 0 leave nothing to measure");
   return {};
 }
 
@@ -148,7 +156,8 @@ Result<int> bench(BenchFlags f) {
   const auto backend = MINFER_TRY(make_backend(options.backend));
   const int need = f.depth + std::max(f.prompt, f.predict);
   if (f.engine.ctx == 0) f.engine.ctx = std::max(need, 1);
-  if (f.engine.ctx < need) return make_error(ErrorCode::kInvalidArgument, "--ctx {}: the measurement needs {} positions", f.engine.ctx, need);
+  if (f.engine.ctx < need)
+    return make_error(ErrorCode::kInvalidArgument, "--ctx {}: the measurement needs {} positions", f.engine.ctx, need);
   if (f.peak) {
     const int threads = options.n_threads == 0 ? usable_cores() : options.n_threads;
     auto pool = MINFER_TRY(ThreadPool::create(threads));
@@ -159,7 +168,9 @@ Result<int> bench(BenchFlags f) {
   std::unique_ptr<Model> model;
   if (!f.shape.empty()) {
     const auto type = dtype_from_name(f.type);
-    if (!type) return make_error(ErrorCode::kInvalidArgument, "--type: found '{}', expected f16, q4_0, q8_0 or another weight type", f.type);
+    if (!type)
+      return make_error(ErrorCode::kInvalidArgument,
+                        "--type: found '{}', expected f16, q4_0, q8_0 or another weight type", f.type);
     MINFER_TRY(check_shape(f, f.engine.ctx, *type, *backend));
     model = MINFER_TRY(Model::random(f.shape, *type, 1));
   } else {
@@ -172,7 +183,8 @@ Result<int> bench(BenchFlags f) {
   Runner& runner = *loaded.runner;
   const int threads = runner.pool().size();
   const std::string isa = runner.backend().isa();
-  // Measured in every run and kept where it is better: whatever else the machine did then only ever made it look slower.
+  // Measured in every run and kept where it is better: whatever else the machine did then only ever made it look
+  // slower.
   cpu::Peak peak = MINFER_TRY(cpu::measure_peak(runner.pool(), isa_level(runner.backend())));
   if (const auto kept = cached_peak(threads, isa)) {
     peak.read_gb_per_s = std::max(peak.read_gb_per_s, kept->read_gb_per_s);
@@ -204,8 +216,9 @@ Result<int> bench(BenchFlags f) {
 
   const auto& kv = runner.kv_shape();
   const double mean_depth = f.depth + 0.5 * f.predict;
-  const double bytes_per_token = static_cast<double>(runner.weights().bytes_read_per_token) +
-                                 mean_depth * static_cast<double>(kv_bytes_per_token(loaded.model->hparams(), kv.type_k, kv.type_v));
+  const double bytes_per_token =
+      static_cast<double>(runner.weights().bytes_read_per_token) +
+      mean_depth * static_cast<double>(kv_bytes_per_token(loaded.model->hparams(), kv.type_k, kv.type_v));
   double prefill_flops = 0;
   if (f.prompt > 0) {
     const int chunk = std::min(f.prompt, runner.chunk());
@@ -214,14 +227,18 @@ Result<int> bench(BenchFlags f) {
   const int ops = static_cast<int>(MINFER_TRY(runner.plan_for(1, 1, 1, 0))->steps().size());
   const Summary p = summarize(prefill), d = summarize(decode), bw = summarize(bandwidth);
   const double decode_gb = d.median * bytes_per_token * 1e-9, prefill_gops = p.median * prefill_flops * 1e-9;
-  const bool quantized = dtype_info(loaded.model->weights().weights()[static_cast<size_t>(loaded.model->weight_ids().output)].plain.dtype).quantized;
+  const bool quantized =
+      dtype_info(loaded.model->weights().weights()[static_cast<size_t>(loaded.model->weight_ids().output)].plain.dtype)
+          .quantized;
   const double arithmetic_peak = quantized ? peak.int8_gop_per_s : peak.f32_gflop_per_s;
   std::vector<double> fractions;
   for (size_t i = 0; i < decode.size(); ++i) fractions.push_back(decode[i] * bytes_per_token * 1e-9 / bandwidth[i]);
   const Summary fraction = summarize(fractions);
 
   if (f.engine.json) {
-    const auto spread = [](const Summary& s) { return nlohmann::ordered_json{{"median", s.median}, {"min", s.min}, {"max", s.max}, {"n", s.n}}; };
+    const auto spread = [](const Summary& s) {
+      return nlohmann::ordered_json{{"median", s.median}, {"min", s.min}, {"max", s.max}, {"n", s.n}};
+    };
     nlohmann::ordered_json j;
     j["model"] = loaded.model->name();
     j["type"] = matrix_type(*loaded.model);
@@ -242,19 +259,26 @@ Result<int> bench(BenchFlags f) {
     j["read_gb_per_s_beside"] = spread(bw);
     j["fraction_of_bandwidth"] = fraction.median;
     j["fraction_of_arithmetic_peak"] = arithmetic_peak > 0 ? prefill_gops / arithmetic_peak : 0;
-    j["peak"] = {{"read_gb_per_s", peak.read_gb_per_s}, {"f32_gflop_per_s", peak.f32_gflop_per_s}, {"int8_gop_per_s", peak.int8_gop_per_s}};
+    j["peak"] = {{"read_gb_per_s", peak.read_gb_per_s},
+                 {"f32_gflop_per_s", peak.f32_gflop_per_s},
+                 {"int8_gop_per_s", peak.int8_gop_per_s}};
     j["peak_rss_bytes"] = peak_rss_bytes();
     std::printf("%s\n", j.dump().c_str());
   } else {
-    std::printf("%s %s, %s/%s, %d threads, %d ops per decode token, loaded in %.0f ms\n", for_terminal(loaded.model->name()).c_str(),
-                matrix_type(*loaded.model).c_str(), runner.backend().name(), isa.c_str(), threads, ops, load_ms);
+    std::printf("%s %s, %s/%s, %d threads, %d ops per decode token, loaded in %.0f ms\n",
+                for_terminal(loaded.model->name()).c_str(), matrix_type(*loaded.model).c_str(), runner.backend().name(),
+                isa.c_str(), threads, ops, load_ms);
     if (f.prompt > 0) {
-      std::printf("prefill %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.0f GOP/s, %.1f %% of the %s peak\n", f.prompt, f.depth, p.median, p.min, p.max, p.n,
-                  prefill_gops, 100 * prefill_gops / arithmetic_peak, quantized ? "int8" : "f32");
+      std::printf(
+          "prefill %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.0f GOP/s, %.1f %% of the %s peak\n",
+          f.prompt, f.depth, p.median, p.min, p.max, p.n, prefill_gops, 100 * prefill_gops / arithmetic_peak,
+          quantized ? "int8" : "f32");
     }
     if (f.predict > 0) {
-      std::printf("decode  %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.2f GB/s, %.1f %% of the %.1f GB/s read beside it\n", f.predict, f.depth, d.median,
-                  d.min, d.max, d.n, decode_gb, 100 * fraction.median, bw.median);
+      std::printf(
+          "decode  %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.2f GB/s, %.1f %% of the %.1f GB/s read "
+          "beside it\n",
+          f.predict, f.depth, d.median, d.min, d.max, d.n, decode_gb, 100 * fraction.median, bw.median);
     }
   }
   MINFER_TRY(loaded.finish());
@@ -277,7 +301,9 @@ void add_bench(CLI::App& app, Exit exit) {
   add_integer(*sub, "-r,--repeats", f->repeats, kRepeats, "measured rounds", true);
   sub->add_flag("--peak", f->peak, "measure the machine's limits anew (alone: only that)");
   f->engine.add_to(*sub);
-  sub->footer("Examples:\n  minfer bench smollm2\n  minfer bench --shape qwen3-0.6b --type q4_0 -p 512 -n 128 -r 3\n  minfer bench --peak --threads 2");
+  sub->footer(
+      "Examples:\n  minfer bench smollm2\n  minfer bench --shape qwen3-0.6b --type q4_0 -p 512 -n 128 -r 3\n  minfer "
+      "bench --peak --threads 2");
   on_run(*sub, exit, [f] { return bench(*f); });
 }
 

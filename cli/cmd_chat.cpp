@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "common.h"
-#include "options.h"
 #include "conversation.h"
 #include "engine/generate.h"
 #include "line_reader.h"
+#include "options.h"
 #include "stats.h"
 #include "tokenizer/stream_decode.h"
 
@@ -255,18 +255,21 @@ void add_chat(CLI::App& app, Exit exit) {
   auto f = std::make_shared<ChatFlags>();
   CLI::App* sub = app.add_subcommand("chat", "a conversation");
   add_model(*sub, f->model);
-  add_integer(*sub, "-n,--predict", f->predict, kPredict, "tokens per answer at most; -1 = until the answer ends (default)");
+  add_integer(*sub, "-n,--predict", f->predict, kPredict,
+              "tokens per answer at most; -1 = until the answer ends (default)");
   add_any_text(*sub, "--system", f->system, "a system message; replaces the one of a loaded conversation");
   add_text(*sub, "--session", f->session,
-                  "a file that holds the conversation: read if it exists, written after each turn");
-  add_text(*sub, "--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
+           "a file that holds the conversation: read if it exists, written after each turn");
+  add_text(*sub, "--template", f->template_file,
+           "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   f->engine.add_to(*sub, /*with_json=*/false);
   f->sampling.add_to(*sub);
   sub->footer(std::string("In the conversation:\n") + kHelp +
               "When the context is full the oldest turns are left out, with a notice.\n\nExamples:\n"
               "  minfer chat smollm2\n  minfer chat smollm2 --system \"Be brief.\" --session talk.json --stats\n"
               "  printf 'Hello\\nAnd in French?\\n' | minfer chat smollm2 --temp 0");
-  on_run(*sub, exit, [f] { return run(*f); }, /*polls_interrupt=*/true);
+  on_run(
+      *sub, exit, [f] { return run(*f); }, /*polls_interrupt=*/true);
 }
 
 }  // namespace minfer::cli

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "common.h"
-#include "options.h"
 #include "metadata_text.h"
+#include "options.h"
 
 namespace minfer::cli {
 namespace {

@@ -15,8 +15,10 @@ namespace {
 std::string one_line(const std::string& name) {
   std::string out;
   for (const char c : for_terminal(name)) {
-    if (c == '\n' || c == '\t') out += c == '\n' ? "\\n" : "\\t";
-    else out += c;
+    if (c == '\n' || c == '\t')
+      out += c == '\n' ? "\\n" : "\\t";
+    else
+      out += c;
   }
   return out;
 }

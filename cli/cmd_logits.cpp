@@ -1,16 +1,16 @@
 // minfer logits MODEL --tokens 1,2,3: the logits after each token, or their hash.
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
-#include <cstdio>
 #include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "common.h"
-#include "options.h"
 #include "engine/session.h"
 #include "npy.h"
+#include "options.h"
 
 namespace minfer::cli {
 namespace {
@@ -22,14 +22,16 @@ struct LogitsFlags {
 };
 
 Result<int> logits(const LogitsFlags& f) {
-  if (f.tokens.empty() == f.text.empty()) return make_error(ErrorCode::kInvalidArgument, "give either --tokens or --text");
+  if (f.tokens.empty() == f.text.empty())
+    return make_error(ErrorCode::kInvalidArgument, "give either --tokens or --text");
   MINFER_TRY(parse_ids(f.tokens, INT32_MAX, "--tokens"));  // what is no list is not worth loading a model
   MINFER_TRY(f.engine.check());
   auto model = MINFER_TRY(open_model(f.model));
   std::vector<int32_t> ids = MINFER_TRY(parse_ids(f.tokens, model->hparams().n_vocab, "--tokens"));
   Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
   if (!f.text.empty()) {
-    if (loaded.model->tokenizer() == nullptr) return make_error(ErrorCode::kUnsupported, "this model has no vocabulary");
+    if (loaded.model->tokenizer() == nullptr)
+      return make_error(ErrorCode::kUnsupported, "this model has no vocabulary");
     ids = MINFER_TRY(loaded.model->tokenizer()->encode(f.text, {.add_special = true, .parse_special = f.special}));
   }
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "no tokens");
@@ -70,7 +72,9 @@ Result<int> logits(const LogitsFlags& f) {
   if (!f.out.empty()) {
     MINFER_TRY(write_npy(f.out, view));
   } else if (!f.sha256 && !f.engine.json) {
-    if (isatty(STDOUT_FILENO) != 0) return make_error(ErrorCode::kInvalidArgument, "the .npy bytes would go to the terminal: use --out FILE, --sha256 or a pipe");
+    if (isatty(STDOUT_FILENO) != 0)
+      return make_error(ErrorCode::kInvalidArgument,
+                        "the .npy bytes would go to the terminal: use --out FILE, --sha256 or a pipe");
     const std::string bytes = MINFER_TRY(npy_bytes(view));
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);  // main() checks
   }
@@ -92,7 +96,9 @@ void add_logits(CLI::App& app, Exit exit) {
   sub->add_flag("--token-by-token", f->single, "one step per token instead of one prefill");
   add_text(*sub, "--out", f->out, "write the .npy to this file instead of standard output");
   f->engine.add_to(*sub);
-  sub->footer("Examples:\n  minfer logits model.gguf --tokens 1,2,3 --sha256\n  minfer logits model.gguf --text \"Hello\" --last --out logits.npy");
+  sub->footer(
+      "Examples:\n  minfer logits model.gguf --tokens 1,2,3 --sha256\n  minfer logits model.gguf --text \"Hello\" "
+      "--last --out logits.npy");
   on_run(*sub, exit, [f] { return logits(*f); });
 }
 

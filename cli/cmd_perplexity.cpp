@@ -2,15 +2,14 @@
 // The text is cut into windows; in each the first half is context only and the second half is scored, so that every
 // scored token has seen at least half a window.
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "common.h"
-#include "options.h"
 #include "engine/session.h"
+#include "options.h"
 
 namespace minfer::cli {
 namespace {
@@ -40,7 +39,8 @@ Result<int> perplexity(const PerplexityFlags& f) {
   auto model = MINFER_TRY(open_model(f.model));
   const int window = std::min(f.window, model->hparams().n_ctx_train);
   if (engine.ctx == 0) engine.ctx = window;
-  if (engine.ctx < window) return make_error(ErrorCode::kInvalidArgument, "--ctx {} is smaller than the window of {}", engine.ctx, window);
+  if (engine.ctx < window)
+    return make_error(ErrorCode::kInvalidArgument, "--ctx {} is smaller than the window of {}", engine.ctx, window);
   Loaded loaded = MINFER_TRY(load(std::move(model), engine));
   if (loaded.model->tokenizer() == nullptr) return make_error(ErrorCode::kUnsupported, "this model has no vocabulary");
   const Tokenizer& tokenizer = *loaded.model->tokenizer();
@@ -48,7 +48,9 @@ Result<int> perplexity(const PerplexityFlags& f) {
   auto n_windows = static_cast<int64_t>(ids.size()) / window;
   if (f.limit > 0) n_windows = std::min<int64_t>(n_windows, f.limit);
   if (n_windows < 1) {
-    return make_error(ErrorCode::kInvalidArgument, "'{}' has {} tokens, expected at least one window of {} (--window makes it smaller)", f.file, ids.size(), window);
+    return make_error(ErrorCode::kInvalidArgument,
+                      "'{}' has {} tokens, expected at least one window of {} (--window makes it smaller)", f.file,
+                      ids.size(), window);
   }
   Session session = MINFER_TRY(Session::open(*loaded.runner));
   Progress bar("perplexity", "tokens");
@@ -62,7 +64,8 @@ Result<int> perplexity(const PerplexityFlags& f) {
     MINFER_TRY(session.feed_all(chunk, [&](size_t i, std::span<const float> logits) -> Status {
       if (i + 1 >= chunk.size() || static_cast<int>(i) < first) return {};
       const double nll = negative_log_likelihood(logits, chunk[i + 1]);
-      if (!std::isfinite(nll)) return make_error(ErrorCode::kInternal, "window {}, token {}: the logits are not finite", w, i);
+      if (!std::isfinite(nll))
+        return make_error(ErrorCode::kInternal, "window {}, token {}: the logits are not finite", w, i);
       sum += nll;
       sum_squares += nll * nll;
       ++count;
@@ -74,10 +77,12 @@ Result<int> perplexity(const PerplexityFlags& f) {
   const double variance = count > 1 ? std::max(0.0, (sum_squares / n - mean * mean) * n / (n - 1)) : 0;
   const double ppl = std::exp(mean), error = ppl * std::sqrt(variance / n);
   if (f.engine.json) {
-    nlohmann::ordered_json j = {{"perplexity", ppl}, {"standard_error", error}, {"mean_nll", mean}, {"tokens_scored", count}, {"windows", n_windows}, {"window", window}};
+    nlohmann::ordered_json j = {{"perplexity", ppl},      {"standard_error", error}, {"mean_nll", mean},
+                                {"tokens_scored", count}, {"windows", n_windows},    {"window", window}};
     std::printf("%s\n", j.dump().c_str());
   } else {
-    std::printf("perplexity %.4f +/- %.4f (%lld tokens scored in %lld windows of %d)\n", ppl, error, static_cast<long long>(count), static_cast<long long>(n_windows), window);
+    std::printf("perplexity %.4f +/- %.4f (%lld tokens scored in %lld windows of %d)\n", ppl, error,
+                static_cast<long long>(count), static_cast<long long>(n_windows), window);
   }
   MINFER_TRY(loaded.finish());
   return kOk;

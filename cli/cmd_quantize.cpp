@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "common.h"
-#include "options.h"
 #include "gguf/writer.h"
+#include "options.h"
 #include "quant/format.h"
 #include "quant/quantize.h"
 
@@ -241,7 +241,8 @@ void add_quantize(CLI::App& app, Exit exit) {
   sub->footer(
       "Vectors (norms, biases) stay as they are.\nExamples:\n  minfer quantize model-f16.gguf model-q8_0.gguf q8_0\n"
       "  minfer quantize smollm2 smollm2-q4_k.gguf q4_k --fallback q8_0");
-  on_run(*sub, exit, [f] { return run(*f); }, /*polls_interrupt=*/true);
+  on_run(
+      *sub, exit, [f] { return run(*f); }, /*polls_interrupt=*/true);
 }
 
 }  // namespace minfer::cli

@@ -1,10 +1,10 @@
 // minfer run MODEL [PROMPT|-]: one answer, streamed.
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/memory_info.h"
@@ -58,10 +58,12 @@ Result<int> run(const RunFlags& f) {
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "the prompt is empty");
   Runner& runner = *loaded.runner;
   if (ids.size() >= static_cast<size_t>(runner.n_ctx())) {
-    return make_error(ErrorCode::kOutOfRange, "the prompt has {} tokens, the context {}: no room for an answer{}", ids.size(), runner.n_ctx(),
-                      runner.n_ctx() < loaded.model->hparams().n_ctx_train
-                          ? fmt::format("; a longer --ctx may help (the model allows {})", loaded.model->hparams().n_ctx_train)
-                          : ", and the model allows no longer one");
+    return make_error(
+        ErrorCode::kOutOfRange, "the prompt has {} tokens, the context {}: no room for an answer{}", ids.size(),
+        runner.n_ctx(),
+        runner.n_ctx() < loaded.model->hparams().n_ctx_train
+            ? fmt::format("; a longer --ctx may help (the model allows {})", loaded.model->hparams().n_ctx_train)
+            : ", and the model allows no longer one");
   }
   Session session = MINFER_TRY(Session::open(runner));
   GenerateOptions options;
@@ -101,7 +103,8 @@ Result<int> run(const RunFlags& f) {
   }
   MINFER_TRY(loaded.finish());
   if (g.finish == FinishReason::kContext) {
-    return make_error(ErrorCode::kOutOfRange, "the answer stopped because the context of {} positions is full", runner.n_ctx());
+    return make_error(ErrorCode::kOutOfRange, "the answer stopped because the context of {} positions is full",
+                      runner.n_ctx());
   }
   return g.finish == FinishReason::kCancelled ? kInterrupted : kOk;
 }
@@ -113,16 +116,20 @@ void add_run(CLI::App& app, Exit exit) {
   CLI::App* sub = app.add_subcommand("run", "answer one prompt, streamed");
   add_model(*sub, f->model);
   auto* prompt = add_any_text(*sub, "prompt", f->prompt, "the prompt; '-' or nothing reads standard input");
-  add_integer(*sub, "-n,--predict", f->predict, kPredict, "tokens to generate at most; -1 = until the answer ends (default)");
+  add_integer(*sub, "-n,--predict", f->predict, kPredict,
+              "tokens to generate at most; -1 = until the answer ends (default)");
   add_any_text(*sub, "--system", f->system, "a system message");
-  add_text(*sub, "--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
+  add_text(*sub, "--template", f->template_file,
+           "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   sub->add_flag("--no-template", f->no_template, "continue the text as it is, without the chat template");
   add_special(*sub, f->special, "show control tokens; with --no-template also parse them in the prompt");
   sub->add_flag("--ignore-eos", f->ignore_eos, "do not stop at the end of the answer");
   f->engine.add_to(*sub);
   f->sampling.add_to(*sub);
-  sub->footer("Examples:\n  minfer run smollm2 \"What is the capital of France?\"\n  echo \"Hello\" | minfer run model.gguf --temp 0 --stats\n"
-              "  minfer run model.gguf \"Once upon\" --no-template -n 64 --seed 7 --json");
+  sub->footer(
+      "Examples:\n  minfer run smollm2 \"What is the capital of France?\"\n  echo \"Hello\" | minfer run model.gguf "
+      "--temp 0 --stats\n"
+      "  minfer run model.gguf \"Once upon\" --no-template -n 64 --seed 7 --json");
   on_run(
       *sub, exit,
       [f, prompt] {

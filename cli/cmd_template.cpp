@@ -31,7 +31,8 @@ Result<std::vector<std::pair<std::string, chat::Value>>> parse_kwargs(const std:
     const std::string name = item.substr(0, eq);
     for (const char* taken : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token"}) {
       if (name == taken) {
-        return make_error(ErrorCode::kInvalidArgument, "--kwarg {}: this variable comes from the conversation and the model", name);
+        return make_error(ErrorCode::kInvalidArgument,
+                          "--kwarg {}: this variable comes from the conversation and the model", name);
       }
     }
     for (const auto& [before, value] : kwargs) {
@@ -61,9 +62,11 @@ Result<int> run(const TemplateFlags& f) {
     options.template_source = MINFER_TRY(template_source(f.template_file));
   }
   const auto messages =
-      MINFER_TRY_CTX(of_file(chat::messages_from_json(MINFER_TRY(read_input(f.messages, kMaxFileBytes)))), "--messages '" + f.messages + "'");
+      MINFER_TRY_CTX(of_file(chat::messages_from_json(MINFER_TRY(read_input(f.messages, kMaxFileBytes)))),
+                     "--messages '" + f.messages + "'");
   if (!f.tools.empty()) {
-    options.tools = MINFER_TRY_CTX(of_file(chat::tools_from_json(MINFER_TRY(read_input(f.tools, kMaxFileBytes)))), "--tools '" + f.tools + "'");
+    options.tools = MINFER_TRY_CTX(of_file(chat::tools_from_json(MINFER_TRY(read_input(f.tools, kMaxFileBytes)))),
+                                   "--tools '" + f.tools + "'");
   }
   const auto rendered = MINFER_TRY(render_chat(source, &v.tokenizer, v.file.path(), messages, options));
   std::string out;
@@ -89,7 +92,8 @@ void add_template(CLI::App& app, Exit exit) {
            "a JSON list of messages, or an object with \"messages\"; '-' reads standard input")
       ->required();
   add_text(*sub, "--tools", f->tools, "a JSON list of tool definitions, or an object with \"tools\"");
-  add_text(*sub, "--template", f->template_file, "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
+  add_text(*sub, "--template", f->template_file,
+           "a chat template instead of the model's: a Jinja file, or chatml, llama3, mistral, gemma, phi3, ...");
   add_texts(*sub, "--kwarg", f->kwargs, "NAME=JSON: a further variable of the template; may be repeated");
   sub->add_flag("--no-generation-prompt", f->no_generation_prompt, "do not open the assistant's turn at the end");
   sub->add_flag("--ids", f->ids, "print the token ids instead of the text");

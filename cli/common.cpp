@@ -82,12 +82,15 @@ Result<std::string> read_input(const std::string& path, size_t limit) {
   return path == "-" ? read_stdin(limit) : read_regular_file(path, limit);
 }
 
-Progress::Progress(std::string label, std::string unit) : label_(std::move(label)), unit_(std::move(unit)), start_ns_(now_ns()) {}
+Progress::Progress(std::string label, std::string unit)
+    : label_(std::move(label)), unit_(std::move(unit)), start_ns_(now_ns()) {}
 
 void Progress::update(int64_t done, int64_t total) {
   constexpr int64_t kFirstNs = 1'000'000'000, kEveryNs = 100'000'000;
   const int64_t now = now_ns();
-  if (now - start_ns_ < kFirstNs || (now - drawn_ns_ < kEveryNs && done < total) || isatty(STDERR_FILENO) == 0 || total <= 0) return;
+  if (now - start_ns_ < kFirstNs || (now - drawn_ns_ < kEveryNs && done < total) || isatty(STDERR_FILENO) == 0 ||
+      total <= 0)
+    return;
   drawn_ns_ = now;
   drawn_ = true;
   constexpr int kWidth = 30;
@@ -96,9 +99,11 @@ void Progress::update(int64_t done, int64_t total) {
   const double left = rate > 0 ? static_cast<double>(total - done) / rate : 0;
   const bool bytes = unit_ == "B";
   const double scale = bytes ? 1e-6 : 1;
-  std::fprintf(stderr, "\r\033[K%s [%s%s] %3d%%  %.0f/%.0f %s  %.1f %s/s  %.0f s left", label_.c_str(), std::string(static_cast<size_t>(filled), '#').c_str(),
-               std::string(static_cast<size_t>(kWidth - filled), ' ').c_str(), static_cast<int>(100 * done / total), static_cast<double>(done) * scale,
-               static_cast<double>(total) * scale, bytes ? "MB" : unit_.c_str(), rate * scale, bytes ? "MB" : unit_.c_str(), left);
+  std::fprintf(stderr, "\r\033[K%s [%s%s] %3d%%  %.0f/%.0f %s  %.1f %s/s  %.0f s left", label_.c_str(),
+               std::string(static_cast<size_t>(filled), '#').c_str(),
+               std::string(static_cast<size_t>(kWidth - filled), ' ').c_str(), static_cast<int>(100 * done / total),
+               static_cast<double>(done) * scale, static_cast<double>(total) * scale, bytes ? "MB" : unit_.c_str(),
+               rate * scale, bytes ? "MB" : unit_.c_str(), left);
   std::fflush(stderr);
 }
 

@@ -1,6 +1,6 @@
 // What the commands share: flags, opening a model with progress, printing errors, Ctrl-C.
-// Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong, 130 Ctrl-C. Answers go to stdout, everything else to
-// stderr.
+// Exit codes: 0 fine, 1 the run failed, 2 the arguments were wrong, 130 Ctrl-C. Answers go to stdout, everything else
+// to stderr.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ inline constexpr int kOk = 0, kFailed = 1, kBadArguments = 2, kInterrupted = 130
 // Prints "minfer: <message>" to stderr and returns the exit code of the error: 130 if the user stopped it, 2 if it says
 // that an argument is wrong, 1 for everything else.
 int report(const Error& error);
-// The same text with control characters escaped, but for line ends and tabs, and bytes that are not UTF-8 replaced: what
-// comes from a file or a file's name must not speak to the terminal.
+// The same text with control characters escaped, but for line ends and tabs, and bytes that are not UTF-8 replaced:
+// what comes from a file or a file's name must not speak to the terminal.
 std::string for_terminal(std::string_view text);
 
 // For what a file holds or is: no argument is wrong because of it, so that the exit code is 1.
@@ -42,7 +42,7 @@ using Exit = std::shared_ptr<int>;
 void add_run(CLI::App& app, Exit exit);
 void add_chat(CLI::App& app, Exit exit);
 void add_logits(CLI::App& app, Exit exit);
-void add_tokenize(CLI::App& app, Exit exit);    // tokenize and detokenize
+void add_tokenize(CLI::App& app, Exit exit);  // tokenize and detokenize
 void add_template(CLI::App& app, Exit exit);
 void add_inspect(CLI::App& app, Exit exit);
 void add_bench(CLI::App& app, Exit exit);
@@ -52,8 +52,8 @@ void add_list(CLI::App& app, Exit exit);
 
 // --- flags ---------------------------------------------------------------------------------------------------------
 // Device, threads, context, cache types, trace and dumps; the environment stands in for a flag that is not given
-// (MINFER_THREADS, MINFER_CACHE_TYPE, MINFER_TRACE, MINFER_DUMP_DIR, MINFER_ISA: on_run() reads them), and options() reads
-// MINFER_DISABLE_PASS and MINFER_KERNEL.
+// (MINFER_THREADS, MINFER_CACHE_TYPE, MINFER_TRACE, MINFER_DUMP_DIR, MINFER_ISA: on_run() reads them), and options()
+// reads MINFER_DISABLE_PASS and MINFER_KERNEL.
 struct EngineFlags {
   std::string device, isa, cache_type, cache_type_k, cache_type_v, trace, dump_dir, dump_graph;
   int threads = 0, ctx = 0, chunk = 0;
@@ -122,7 +122,7 @@ void catch_interrupts();
 const std::atomic<bool>& interrupted();
 void clear_interrupt();
 
-Result<std::string> read_stdin(size_t limit);             // everything; error past `limit` bytes
+Result<std::string> read_stdin(size_t limit);                           // everything; error past `limit` bytes
 Result<std::string> read_input(const std::string& path, size_t limit);  // a regular file, or "-": standard input
 
 }  // namespace minfer::cli

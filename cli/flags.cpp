@@ -1,17 +1,17 @@
 // Flags shared by the commands that run a model.
-#include <CLI/CLI.hpp>
+#include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <random>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "graph/passes/pass.h"
 #include "common.h"
+#include "graph/passes/pass.h"
 #include "options.h"
 
 namespace minfer::cli {
@@ -86,7 +86,9 @@ Status check_plan_options(const PlanOptions& plan, const Backend& backend) {
       known += (known.empty() ? "" : ", ") + std::string(p.name);
       found = found || name == p.name;
     }
-    if (!found) return make_error(ErrorCode::kInvalidArgument, "MINFER_DISABLE_PASS: found '{}', expected one of {}", name, known);
+    if (!found)
+      return make_error(ErrorCode::kInvalidArgument, "MINFER_DISABLE_PASS: found '{}', expected one of {}", name,
+                        known);
   }
   for (const auto& [op, name] : plan.forced_kernels) {
     std::string known;
@@ -99,10 +101,12 @@ Status check_plan_options(const PlanOptions& plan, const Backend& backend) {
         found = found || name == k.name;
       }
     }
-    if (!op_found) return make_error(ErrorCode::kInvalidArgument, "MINFER_KERNEL: there is no op '{}' (minfer inspect --kernels lists them)", op);
+    if (!op_found)
+      return make_error(ErrorCode::kInvalidArgument,
+                        "MINFER_KERNEL: there is no op '{}' (minfer inspect --kernels lists them)", op);
     if (!found) {
-      return make_error(ErrorCode::kInvalidArgument, "MINFER_KERNEL: op '{}' has no kernel '{}' on {}; there are: {}", op, name,
-                        backend.name(), known.empty() ? "none" : known);
+      return make_error(ErrorCode::kInvalidArgument, "MINFER_KERNEL: op '{}' has no kernel '{}' on {}; there are: {}",
+                        op, name, backend.name(), known.empty() ? "none" : known);
     }
   }
   return {};
@@ -112,18 +116,26 @@ Status check_plan_options(const PlanOptions& plan, const Backend& backend) {
 
 void EngineFlags::add_to(CLI::App& app, bool with_json) {
   constexpr Range kChunk = {1, 4096};  // Runner::max_batch()
-  add_text(app, "--device,--backend", device, "where to run: cpu (default) or ref, the scalar definition")->group("Engine");
+  add_text(app, "--device,--backend", device, "where to run: cpu (default) or ref, the scalar definition")
+      ->group("Engine");
   add_isa(app, isa, "force an instruction set: scalar, avx2, avx512, neon")->group("Engine");
-  add_integer(app, "--threads,-t", threads, kThreads, "threads (default: the physical cores this process may use)")->group("Engine");
-  add_integer(app, "--ctx,-c", ctx, kPositive, "positions of context (default: what the model was trained for, as memory allows)")->group("Engine");
-  add_integer(app, "--chunk", chunk, kChunk, "tokens per prefill step (default 512); changes speed, never the result")->group("Engine");
+  add_integer(app, "--threads,-t", threads, kThreads, "threads (default: the physical cores this process may use)")
+      ->group("Engine");
+  add_integer(app, "--ctx,-c", ctx, kPositive,
+              "positions of context (default: what the model was trained for, as memory allows)")
+      ->group("Engine");
+  add_integer(app, "--chunk", chunk, kChunk, "tokens per prefill step (default 512); changes speed, never the result")
+      ->group("Engine");
   add_text(app, "--cache-type", cache_type, "type of the KV cache: f32, f16 (default), bf16, q8_0")->group("Engine");
   add_text(app, "--cache-type-k", cache_type_k, "type of K alone")->group("Engine");
   add_text(app, "--cache-type-v", cache_type_v, "type of V alone")->group("Engine");
   app.add_flag("--stats", stats, "print timings and memory to stderr")->group("Insight");
   add_text(app, "--trace", trace, "write a Chrome trace to this file and print the op histogram")->group("Insight");
-  add_text(app, "--dump-dir", dump_dir, "save every tensor of every step as .npy in this folder, which must hold none yet")->group("Insight");
-  add_text(app, "--dump-graph", dump_graph, "write the decode graph as Graphviz (or FILE.json) to this file")->group("Insight");
+  add_text(app, "--dump-dir", dump_dir,
+           "save every tensor of every step as .npy in this folder, which must hold none yet")
+      ->group("Insight");
+  add_text(app, "--dump-graph", dump_graph, "write the decode graph as Graphviz (or FILE.json) to this file")
+      ->group("Insight");
   if (with_json) app.add_flag("--json", json, "print one JSON object")->group("Insight");
 }
 
@@ -163,14 +175,21 @@ void SamplingFlags::add_to(CLI::App& app) {
   constexpr Range kLastN = {-1, 1'000'000'000}, kTopK = {0, 1'000'000'000};
   add_real(app, "--temp", params.temperature, "temperature; 0 = greedy")->group("Sampling");
   add_integer(app, "--top-k", params.top_k, kTopK, "keep the k likeliest tokens; 0 = all", true)->group("Sampling");
-  add_real(app, "--top-p", params.top_p, "keep the likeliest tokens that hold this much probability; 1 = all")->group("Sampling");
-  add_real(app, "--min-p", params.min_p, "drop tokens below this fraction of the likeliest; 0 = none")->group("Sampling");
+  add_real(app, "--top-p", params.top_p, "keep the likeliest tokens that hold this much probability; 1 = all")
+      ->group("Sampling");
+  add_real(app, "--min-p", params.min_p, "drop tokens below this fraction of the likeliest; 0 = none")
+      ->group("Sampling");
   add_real(app, "--typical-p", params.typical_p, "locally typical sampling; 1 = off")->group("Sampling");
-  add_real(app, "--repeat-penalty", params.repeat_penalty, "penalty on recent tokens, 0.01 to 100; 1 = off")->group("Sampling");
-  add_integer(app, "--repeat-last-n", params.repeat_last_n, kLastN, "how many recent tokens the penalties see; -1 = all", true)->group("Sampling");
+  add_real(app, "--repeat-penalty", params.repeat_penalty, "penalty on recent tokens, 0.01 to 100; 1 = off")
+      ->group("Sampling");
+  add_integer(app, "--repeat-last-n", params.repeat_last_n, kLastN,
+              "how many recent tokens the penalties see; -1 = all", true)
+      ->group("Sampling");
   add_real(app, "--frequency-penalty", params.frequency_penalty, "penalty per occurrence; 0 = off")->group("Sampling");
-  add_real(app, "--presence-penalty", params.presence_penalty, "penalty for having occurred; 0 = off")->group("Sampling");
-  add_texts(app, "--logit-bias", logit_bias, "ID=VALUE added to a token's logit (-inf forbids it); may be repeated")->group("Sampling");
+  add_real(app, "--presence-penalty", params.presence_penalty, "penalty for having occurred; 0 = off")
+      ->group("Sampling");
+  add_texts(app, "--logit-bias", logit_bias, "ID=VALUE added to a token's logit (-inf forbids it); may be repeated")
+      ->group("Sampling");
   add_seed(app, "--seed", seed, "seed of the random numbers (default: a fresh one)")->group("Sampling");
 }
 

@@ -145,7 +145,8 @@ Result<Loaded> load(std::unique_ptr<Model> model, const EngineFlags& flags, int3
     const Plan* plan = MINFER_TRY(out.runner->plan_for(1, 1, 1, 0));
     std::ofstream f(flags.dump_graph);
     f << (flags.dump_graph.ends_with(".json") ? to_json(plan->graph()) : to_dot(plan->graph()));
-    if (!f.flush()) return make_error(ErrorCode::kIo, "--dump-graph: cannot write '{}': {}", flags.dump_graph, std::strerror(errno));
+    if (!f.flush())
+      return make_error(ErrorCode::kIo, "--dump-graph: cannot write '{}': {}", flags.dump_graph, std::strerror(errno));
   }
   return out;
 }

@@ -104,7 +104,8 @@ int run(int argc, char** argv) {
 // there. Here its reads and writes fail, as they should.
 void hold_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(fd, F_GETFD) < 0) [[maybe_unused]] const int held = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (fcntl(fd, F_GETFD) < 0) [[maybe_unused]]
+      const int held = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 

@@ -13,7 +13,8 @@ namespace minfer::cli {
 Result<std::string> npy_bytes(const TensorView& v) {
   const char* descr = nullptr;
   switch (v.dtype) {
-    case DType::kF32: case DType::kBF16: descr = "<f4"; break;
+    case DType::kF32:
+    case DType::kBF16: descr = "<f4"; break;
     case DType::kF64: descr = "<f8"; break;
     case DType::kF16: descr = "<f2"; break;
     case DType::kI32: descr = "<i4"; break;
@@ -21,7 +22,8 @@ Result<std::string> npy_bytes(const TensorView& v) {
     default: return make_error(ErrorCode::kUnsupported, "[npy] type {} cannot be written", dtype_info(v.dtype).name);
   }
   std::string shape;
-  for (int i = 0; i < v.shape.rank; ++i) shape += std::to_string(v.shape[i]) + (v.shape.rank == 1 || i + 1 < v.shape.rank ? "," : "");
+  for (int i = 0; i < v.shape.rank; ++i)
+    shape += std::to_string(v.shape[i]) + (v.shape.rank == 1 || i + 1 < v.shape.rank ? "," : "");
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   constexpr size_t kPreamble = 10, kAlign = 64;  // magic, version, length; data starts at a multiple of 64
   header.append((kAlign - (kPreamble + header.size() + 1) % kAlign) % kAlign, ' ');
@@ -50,7 +52,8 @@ Status write_npy(const std::string& path, const TensorView& view) {
   FILE* f = std::fopen(path.c_str(), "wb");
   if (f == nullptr) return make_error(ErrorCode::kIo, "[npy] cannot write '{}': {}", path, std::strerror(errno));
   const bool ok = std::fwrite(bytes.data(), 1, bytes.size(), f) == bytes.size();
-  if (std::fclose(f) != 0 || !ok) return make_error(ErrorCode::kIo, "[npy] writing '{}' failed: {}", path, std::strerror(errno));
+  if (std::fclose(f) != 0 || !ok)
+    return make_error(ErrorCode::kIo, "[npy] writing '{}' failed: {}", path, std::strerror(errno));
   return {};
 }
 

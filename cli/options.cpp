@@ -19,14 +19,14 @@ struct Variable {
   const char *option, *name;
 };
 constexpr Variable kVariables[] = {
-    {"--threads", "MINFER_THREADS"},       {"--isa", "MINFER_ISA"},
-    {"--cache-type", "MINFER_CACHE_TYPE"}, {"--trace", "MINFER_TRACE"},
-    {"--dump-dir", "MINFER_DUMP_DIR"},
+    {"--threads", "MINFER_THREADS"}, {"--isa", "MINFER_ISA"},           {"--cache-type", "MINFER_CACHE_TYPE"},
+    {"--trace", "MINFER_TRACE"},     {"--dump-dir", "MINFER_DUMP_DIR"},
 };
 
 std::string variable_of(const std::string& names) {
   for (const auto& v : kVariables) {
-    if (names.rfind(v.option, 0) == 0 && (names.size() == std::string(v.option).size() || names[std::string(v.option).size()] == ',')) {
+    if (names.rfind(v.option, 0) == 0 &&
+        (names.size() == std::string(v.option).size() || names[std::string(v.option).size()] == ',')) {
       return fmt::format(" [{}]", v.name);
     }
   }
@@ -67,7 +67,9 @@ Result<std::vector<Variable>> apply_environment(CLI::App& app) {
     if (std::any_of(needs.begin(), needs.end(), [](const CLI::Option* o) { return o->count() == 0; })) continue;
     // The scalar definition has no instruction sets; a preference among them is no reason to refuse it.
     const CLI::Option* device = app.get_option_no_throw("--device");
-    if (std::string(v.option) == "--isa" && device != nullptr && device->count() > 0 && device->results().back() == "ref") continue;
+    if (std::string(v.option) == "--isa" && device != nullptr && device->count() > 0 &&
+        device->results().back() == "ref")
+      continue;
     try {
       option->add_result(value);
       option->run_callback();
@@ -135,7 +137,8 @@ CLI::Option* add_real(CLI::App& app, const std::string& names, float& target, co
       fmt::format("{}", target));
 }
 
-CLI::Option* add_seed(CLI::App& app, const std::string& names, std::optional<uint64_t>& target, const std::string& help) {
+CLI::Option* add_seed(CLI::App& app, const std::string& names, std::optional<uint64_t>& target,
+                      const std::string& help) {
   return add(app, names, help, "N", [&target](const std::string& text) -> Status {
     uint64_t v = 0;
     const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
@@ -174,10 +177,12 @@ CLI::Option* add_any_text(CLI::App& app, const std::string& names, std::string& 
   });
 }
 
-CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& target, const std::string& help) {
-  return app.add_option(names, target, help)->type_name("TEXT")->allow_extra_args(false)->check([](const std::string& text) {
-    return std::string(text.empty() ? "is empty" : "");
-  });
+CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& target,
+                       const std::string& help) {
+  return app.add_option(names, target, help)
+      ->type_name("TEXT")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
 }
 
 CLI::Option* add_special(CLI::App& app, bool& target, const std::string& help) {
@@ -189,7 +194,8 @@ CLI::Option* add_special(CLI::App& app, bool& target, const std::string& help) {
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& target, const std::string& help, bool required) {
-  return add_text(app, "model", target, help.empty() ? "a GGUF file or the name of a cached model" : help)->required(required);
+  return add_text(app, "model", target, help.empty() ? "a GGUF file or the name of a cached model" : help)
+      ->required(required);
 }
 
 void on_run(CLI::App& app, const Exit& exit, std::function<Result<int>()> body, bool polls_interrupt) {

@@ -47,7 +47,8 @@ std::optional<cpu::Peak> cached_peak(int n_threads, const std::string& isa) {
 
 Status store_peak(int n_threads, const std::string& isa, const cpu::Peak& p) {
   auto all = read_all();
-  all[key(n_threads, isa)] = {{"read_gb_per_s", p.read_gb_per_s}, {"f32_gflop_per_s", p.f32_gflop_per_s}, {"int8_gop_per_s", p.int8_gop_per_s}};
+  all[key(n_threads, isa)] = {
+      {"read_gb_per_s", p.read_gb_per_s}, {"f32_gflop_per_s", p.f32_gflop_per_s}, {"int8_gop_per_s", p.int8_gop_per_s}};
   std::error_code ec;
   std::filesystem::create_directories(std::filesystem::path(peak_file()).parent_path(), ec);
   return replace_file(peak_file(), all.dump(2) + "\n", 0644);

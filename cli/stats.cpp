@@ -27,14 +27,18 @@ StatsReport make_stats(const GenerateStats& stats, Loaded& loaded) {
   r.stats = stats;
   r.peak_rss = peak_rss_bytes();
   Runner& runner = *loaded.runner;
-  if (auto plan = runner.plan_for(1, 1, 1, 0); plan.ok()) r.ops_per_decode_token = static_cast<int>((*plan)->steps().size());
-  const double mean_positions = static_cast<double>(stats.prompt_tokens) + static_cast<double>(stats.generated_tokens) / 2;
+  if (auto plan = runner.plan_for(1, 1, 1, 0); plan.ok())
+    r.ops_per_decode_token = static_cast<int>((*plan)->steps().size());
+  const double mean_positions =
+      static_cast<double>(stats.prompt_tokens) + static_cast<double>(stats.generated_tokens) / 2;
   const auto& kv = runner.kv_shape();
-  r.bytes_per_token = static_cast<double>(runner.weights().bytes_read_per_token) +
-                      mean_positions * static_cast<double>(kv_bytes_per_token(loaded.model->hparams(), kv.type_k, kv.type_v));
+  r.bytes_per_token =
+      static_cast<double>(runner.weights().bytes_read_per_token) +
+      mean_positions * static_cast<double>(kv_bytes_per_token(loaded.model->hparams(), kv.type_k, kv.type_v));
   const auto peak = cached_peak(runner.pool().size());
   const Summary s = summarize(stats.forward_ms);
-  if (peak && s.median > 0) r.fraction_of_bandwidth = r.bytes_per_token / (s.median * 1e-3) / (peak->read_gb_per_s * 1e9);
+  if (peak && s.median > 0)
+    r.fraction_of_bandwidth = r.bytes_per_token / (s.median * 1e-3) / (peak->read_gb_per_s * 1e9);
   return r;
 }
 
@@ -50,20 +54,26 @@ void StatsReport::add_to(nlohmann::ordered_json& j) const {
   j["ops_per_decode_token"] = ops_per_decode_token;
   j["peak_rss_bytes"] = peak_rss;
   j["bytes_per_token"] = bytes_per_token;
-  if (fraction_of_bandwidth >= 0) j["fraction_of_bandwidth"] = fraction_of_bandwidth;
-  else j["fraction_of_bandwidth"] = nullptr;
+  if (fraction_of_bandwidth >= 0)
+    j["fraction_of_bandwidth"] = fraction_of_bandwidth;
+  else
+    j["fraction_of_bandwidth"] = nullptr;
 }
 
 std::string StatsReport::text() const {
   const Summary s = summarize(stats.forward_ms);
   std::string t;
-  t += fmt::format("prompt_tokens: {} ({} from the cache)\ngenerated_tokens: {}\n", stats.prompt_tokens, stats.cached_tokens, stats.generated_tokens);
-  t += fmt::format("time_to_first_token_ms: {:.2f}\nprefill_tokens_per_second: {:.1f}\ndecode_tokens_per_second: {:.1f}\n", stats.time_to_first_token_ms,
-                   stats.prefill_tokens_per_second(), stats.decode_tokens_per_second());
+  t += fmt::format("prompt_tokens: {} ({} from the cache)\ngenerated_tokens: {}\n", stats.prompt_tokens,
+                   stats.cached_tokens, stats.generated_tokens);
+  t += fmt::format(
+      "time_to_first_token_ms: {:.2f}\nprefill_tokens_per_second: {:.1f}\ndecode_tokens_per_second: {:.1f}\n",
+      stats.time_to_first_token_ms, stats.prefill_tokens_per_second(), stats.decode_tokens_per_second());
   t += fmt::format("per_forward_ms: min {:.3f}, median {:.3f}, max {:.3f}, n {}\n", s.min, s.median, s.max, s.n);
   t += fmt::format("ops_per_decode_token: {}\npeak_rss_bytes: {}\n", ops_per_decode_token, peak_rss);
-  if (fraction_of_bandwidth >= 0) t += fmt::format("fraction_of_bandwidth: {:.3f}\n", fraction_of_bandwidth);
-  else t += "fraction_of_bandwidth: unknown (measure this machine once with: minfer bench --peak)\n";
+  if (fraction_of_bandwidth >= 0)
+    t += fmt::format("fraction_of_bandwidth: {:.3f}\n", fraction_of_bandwidth);
+  else
+    t += "fraction_of_bandwidth: unknown (measure this machine once with: minfer bench --peak)\n";
   return t;
 }
 

@@ -1,6 +1,7 @@
 // Layers: tokenizer
 // Fuzzes vocabularies and texts. The input's first byte picks what is fuzzed:
-//   odd:  the rest is a text for two small fixed vocabularies (byte-level BPE under every pre-tokenizer, SentencePiece);
+//   odd:  the rest is a text for two small fixed vocabularies (byte-level BPE under every pre-tokenizer,
+//   SentencePiece);
 //         whatever comes out of encode() must decode to the text.
 //   even: the rest describes a vocabulary: lines of "type score text", an empty line, merges, an empty line, a text.
 #include <algorithm>
@@ -21,8 +22,8 @@ namespace {
 
 using namespace minfer;
 
-constexpr const char* kPres[] = {"default", "gpt-2", "llama-bpe", "qwen2", "qwen35", "gpt-4o",
-                                 "smollm", "falcon", "deepseek-llm", "deepseek-coder", "command-r"};
+constexpr const char* kPres[] = {"default", "gpt-2",  "llama-bpe",    "qwen2",          "qwen35",   "gpt-4o",
+                                 "smollm",  "falcon", "deepseek-llm", "deepseek-coder", "command-r"};
 
 void require(bool ok) {
   if (!ok) std::abort();
@@ -30,7 +31,11 @@ void require(bool ok) {
 
 VocabData byte_vocab(const char* pre, std::vector<std::string_view>& tokens, std::vector<int32_t>& types) {
   for (int b = 0; b < 256; ++b) tokens.push_back(byte_symbol(static_cast<unsigned char>(b)));
-  for (const char* t : {"th", "the", "aa", "aaaa", "\xc4\xa0" "a", "<|im_end|>", "<b>", "\n\n"}) tokens.push_back(t);
+  for (const char* t : {"th", "the", "aa", "aaaa",
+                        "\xc4\xa0"
+                        "a",
+                        "<|im_end|>", "<b>", "\n\n"})
+    tokens.push_back(t);
   types.assign(tokens.size(), 1);
   types[261] = 3, types[262] = 4, types[263] = 4;
   VocabData d;
@@ -59,7 +64,11 @@ const std::vector<Tokenizer>& fixed() {
       texts.push_back(std::string("<0x") + kHex[b >> 4] + kHex[b & 15] + ">");
       d.types.push_back(6);
     }
-    for (const char* t : {"\xe2\x96\x81", "a", "aa", "aaa", "\xe2\x96\x81" "a", "ab", "b", "\t\t"}) texts.push_back(t), d.types.push_back(1);
+    for (const char* t : {"\xe2\x96\x81", "a", "aa", "aaa",
+                          "\xe2\x96\x81"
+                          "a",
+                          "ab", "b", "\t\t"})
+      texts.push_back(t), d.types.push_back(1);
     d.types.back() = 4;
     d.types[texts.size() - 3] = 5;  // "ab" is unused
     for (size_t i = 0; i < texts.size(); ++i) d.scores.push_back(-static_cast<float>(i % 7));
@@ -82,7 +91,8 @@ void fuzz_text(std::string_view text) {
     streamed += stream.finish();
     require(streamed == utf8_replace(*back));
     const bool exact = t.model() == "gpt2" ? !find_pretokenizer(t.pre())->nfc
-                                           : text.find("\xe2\x96\x81") == std::string_view::npos && text.find('<') == std::string_view::npos;
+                                           : text.find("\xe2\x96\x81") == std::string_view::npos &&
+                                                 text.find('<') == std::string_view::npos;
     require(!exact || *back == text);
   }
 }
@@ -123,7 +133,9 @@ void fuzz_vocab(uint8_t pick, std::string_view in) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
-  if (data[0] & 1) fuzz_text(rest);
-  else fuzz_vocab(data[0], rest);
+  if (data[0] & 1)
+    fuzz_text(rest);
+  else
+    fuzz_vocab(data[0], rest);
   return 0;
 }

@@ -11,7 +11,8 @@ namespace minfer {
 
 struct SamplingParams {
   std::vector<std::pair<int32_t, float>> logit_bias;  // added to the logits of these ids; -infinity forbids one
-  float repeat_penalty = 1.0f;     // [0.01, 100]; ids seen lately: positive logits are divided by it, negative ones multiplied
+  float repeat_penalty =
+      1.0f;  // [0.01, 100]; ids seen lately: positive logits are divided by it, negative ones multiplied
   int32_t repeat_last_n = 64;      // how many of the last ids count for the three penalties; 0 = none, -1 = all
   float frequency_penalty = 0.0f;  // subtracted per occurrence
   float presence_penalty = 0.0f;   // subtracted once if the id occurred

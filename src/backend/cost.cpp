@@ -17,17 +17,20 @@ double bytes_of(const TensorView& v) {
 
 double count_of(const TensorView& v) { return static_cast<double>(v.shape.count()); }
 
-// Rows of a KV region that the tokens see in all, and how many bytes a kernel has to read of each. Where the positions are
-// not known yet (a plan is made before its inputs are filled) every token counts as the last of the n_kv positions.
+// Rows of a KV region that the tokens see in all, and how many bytes a kernel has to read of each. Where the positions
+// are not known yet (a plan is made before its inputs are filled) every token counts as the last of the n_kv positions.
 struct Seen {
   double pairs = 0;  // (token, position)
   double rows = 0;   // positions, each sequence once: tokens of a sequence read the same rows
 };
 
-Seen seen_positions(const Attrs& attrs, int64_t n_kv, const TensorView& positions, const TensorView& seqs, int64_t n_seq) {
+Seen seen_positions(const Attrs& attrs, int64_t n_kv, const TensorView& positions, const TensorView& seqs,
+                    int64_t n_seq) {
   const int64_t n = positions.shape.count();
   Seen seen;
-  const auto window = [&](int64_t p) { return static_cast<double>(attrs.window > 0 ? std::min<int64_t>(p + 1, attrs.window) : p + 1); };
+  const auto window = [&](int64_t p) {
+    return static_cast<double>(attrs.window > 0 ? std::min<int64_t>(p + 1, attrs.window) : p + 1);
+  };
   if (positions.data == nullptr || seqs.data == nullptr) {
     const double per_token = window(n_kv - 1);
     return {per_token * static_cast<double>(n), per_token * static_cast<double>(std::min(n, n_seq))};
@@ -43,7 +46,9 @@ Seen seen_positions(const Attrs& attrs, int64_t n_kv, const TensorView& position
 }
 
 // Matmuls of n rows of x with one weight.
-double matmul_flops(double n, const TensorView& w) { return 2 * n * static_cast<double>(w.shape[w.shape.rank - 2] * w.shape.last()); }
+double matmul_flops(double n, const TensorView& w) {
+  return 2 * n * static_cast<double>(w.shape[w.shape.rank - 2] * w.shape.last());
+}
 
 }  // namespace
 
@@ -68,7 +73,8 @@ Cost node_cost(const NodeDesc& node) {
     case Op::kEmbed:
     case Op::kGetRows: {
       const size_t table = node.op == Op::kEmbed ? 1 : 0, picks = 1 - table;
-      cost.bytes += bytes_of(in(picks)) + count_of(in(picks)) * static_cast<double>(dtype_row_bytes(in(table).dtype, in(table).shape.last()));
+      cost.bytes += bytes_of(in(picks)) +
+                    count_of(in(picks)) * static_cast<double>(dtype_row_bytes(in(table).dtype, in(table).shape.last()));
       break;
     }
     case Op::kMatMul:
@@ -88,7 +94,8 @@ Cost node_cost(const NodeDesc& node) {
     case Op::kMoeMatMul: {
       const double picks = count_of(in(2));
       const double experts = std::min(picks, static_cast<double>(in(1).shape[0]));  // at most so many are read
-      cost.bytes += bytes_of(in(0)) + bytes_of(in(2)) + bytes_of(in(1)) / static_cast<double>(std::max<int64_t>(1, in(1).shape[0])) * experts;
+      cost.bytes += bytes_of(in(0)) + bytes_of(in(2)) +
+                    bytes_of(in(1)) / static_cast<double>(std::max<int64_t>(1, in(1).shape[0])) * experts;
       cost.flops = matmul_flops(picks, in(1));
       break;
     }
@@ -124,9 +131,7 @@ Cost node_cost(const NodeDesc& node) {
       cost.flops = out * 3;
       break;
     case Op::kKvStoreK:
-    case Op::kKvStoreV:
-      cost.bytes += bytes_of(in(0)) + bytes_of(in(2)) + region_bytes(1, rows(0));
-      break;
+    case Op::kKvStoreV: cost.bytes += bytes_of(in(0)) + bytes_of(in(2)) + region_bytes(1, rows(0)); break;
     case Op::kRopeStore:
       add_inputs(0, 6);
       cost.bytes += bytes_of(in(8)) + region_bytes(6, rows(1)) + region_bytes(7, rows(1));

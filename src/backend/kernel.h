@@ -20,8 +20,8 @@ namespace minfer {
 struct KernelArgs {
   const Attrs* attrs = nullptr;
   int n_in = 0, n_out = 0;
-  TensorView in[kMaxInputs];    // absent() where an optional input is missing
-  TensorView out[kMaxOutputs];  // an output may alias an input where the kernel said so (in_place)
+  TensorView in[kMaxInputs];     // absent() where an optional input is missing
+  TensorView out[kMaxOutputs];   // an output may alias an input where the kernel said so (in_place)
   std::byte* scratch = nullptr;  // 64-byte aligned, shared by all workers, contents undefined at start
   size_t scratch_bytes = 0;
   // Zero when the kernel starts: hand out work with fetch_add. One per node and run.
@@ -34,9 +34,10 @@ struct KernelArgs {
 struct NodeDesc {
   Op op;
   const Attrs& attrs;
-  std::span<const TensorView> in;   // data pointers are not valid yet, except that absent inputs have absent() set by `present`
+  std::span<const TensorView>
+      in;  // data pointers are not valid yet, except that absent inputs have absent() set by `present`
   std::span<const TensorView> out;
-  std::span<const bool> present;    // per input
+  std::span<const bool> present;  // per input
 };
 
 // Empty = accepted; otherwise why not ("needs packed weights, got plain").
@@ -48,7 +49,8 @@ struct Kernel {
   Refusal (*accepts)(const NodeDesc& node);
   void (*run)(const KernelArgs& args, Worker& worker);
   size_t (*scratch_bytes)(const NodeDesc& node, int n_threads) = nullptr;  // nullptr = none
-  // The input whose buffer output 0 may reuse when nobody needs it later, -1 = none. Such a kernel gives the same bits in place.
+  // The input whose buffer output 0 may reuse when nobody needs it later, -1 = none. Such a kernel gives the same bits
+  // in place.
   int in_place = -1;
 };
 

@@ -67,7 +67,8 @@ TEST(Registry, AnInstructionSetTheProcessorLacksIsAnError) {
     auto backend = make_backend({"cpu", isa});
     ASSERT_FALSE(backend.ok());
     EXPECT_EQ(backend.error().code, ErrorCode::kUnsupported);
-    for (const std::string& name : here) EXPECT_NE(backend.error().message.find(name), std::string::npos) << backend.error().message;
+    for (const std::string& name : here)
+      EXPECT_NE(backend.error().message.find(name), std::string::npos) << backend.error().message;
   }
 }
 

@@ -76,7 +76,8 @@ Result<Target> find_target(const std::string& path) {
   if (!S_ISREG(t.st.st_mode)) {
     return make_error(ErrorCode::kIo, "'{}': cannot write: it is not a regular file", path);
   }
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {  // "/dev/stdout", redirected: what is printed would be lost
+  for (const int fd :
+       {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {  // "/dev/stdout", redirected: what is printed would be lost
     struct stat open {};
     if (::fstat(fd, &open) == 0 && open.st_dev == t.st.st_dev && open.st_ino == t.st.st_ino) {
       return make_error(ErrorCode::kIo, "'{}': cannot write: this program has it open already", path);
@@ -101,8 +102,8 @@ Result<std::string> read_regular_file(const std::string& path, size_t limit) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) {
     const int code = errno;
-    return make_error(code == ENOENT || code == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo, "'{}': cannot open: {}",
-                      path, system_message(code));
+    return make_error(code == ENOENT || code == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo,
+                      "'{}': cannot open: {}", path, system_message(code));
   }
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) {

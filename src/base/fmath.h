@@ -1,10 +1,10 @@
 // Scalar elementary functions with the same bits on every machine: own polynomials, explicit fma, no libm beyond
 // the correctly rounded sqrt, fma and rint.
-// The f32 functions are the ones docs/numerics.md names; vector kernels repeat these steps lane by lane. The f64 functions
-// make angle tables and inverse frequencies.
-// Errors:  none; NaN in, NaN out. Every input is defined: no step overflows an integer or converts out of range.
-// Threads: pure functions. Requires: round to nearest even, no contraction, no flush to zero.
-// Source:  range reduction after Cody and Waite; Taylor coefficients 1/n! where a comment does not say otherwise.
+// The f32 functions are the ones docs/numerics.md names; vector kernels repeat these steps lane by lane. The f64
+// functions make angle tables and inverse frequencies. Errors:  none; NaN in, NaN out. Every input is defined: no step
+// overflows an integer or converts out of range. Threads: pure functions. Requires: round to nearest even, no
+// contraction, no flush to zero. Source:  range reduction after Cody and Waite; Taylor coefficients 1/n! where a
+// comment does not say otherwise.
 #pragma once
 
 #include <bit>
@@ -21,11 +21,11 @@ inline double exp2_int_f64(int64_t n) { return std::bit_cast<double>(static_cast
 // --- f32 ------------------------------------------------------------------------------------------------------
 
 // Constants of exp_f32, for the vector kernels too.
-inline constexpr float kExpMax = 88.7228317f;        // 0x42b17217, the last x whose exp is finite
-inline constexpr float kExpMin = -103.972084f;       // 0xc2cff1b5, below it exp is less than half of the least denormal
-inline constexpr float kExpLog2e = 1.44269504f;      // 0x3fb8aa3b
-inline constexpr float kExpLn2Hi = 0.693145752f;     // 0x3f317200: 15 bits of ln 2, so that n * hi is exact
-inline constexpr float kExpLn2Lo = 1.42860677e-6f;   // 0x35bfbe8e
+inline constexpr float kExpMax = 88.7228317f;       // 0x42b17217, the last x whose exp is finite
+inline constexpr float kExpMin = -103.972084f;      // 0xc2cff1b5, below it exp is less than half of the least denormal
+inline constexpr float kExpLog2e = 1.44269504f;     // 0x3fb8aa3b
+inline constexpr float kExpLn2Hi = 0.693145752f;    // 0x3f317200: 15 bits of ln 2, so that n * hi is exact
+inline constexpr float kExpLn2Lo = 1.42860677e-6f;  // 0x35bfbe8e
 inline constexpr float kExpC6 = 1.0f / 720, kExpC5 = 1.0f / 120, kExpC4 = 1.0f / 24, kExpC3 = 1.0f / 6, kExpC2 = 0.5f;
 
 // e^x, within 2.5 ulp: two come from the first Taylor term left out, r^7/5040 <= 1.2e-7.
@@ -35,7 +35,7 @@ inline float exp_f32(float x) {
   if (x < kExpMin) return 0.0f;
   const float n = std::rint(x * kExpLog2e);  // -150..128
   float r = std::fma(n, -kExpLn2Hi, x);
-  r = std::fma(n, -kExpLn2Lo, r);            // |r| <= ln(2)/2, a little more for the rounding of n
+  r = std::fma(n, -kExpLn2Lo, r);  // |r| <= ln(2)/2, a little more for the rounding of n
   float p = kExpC6;
   p = std::fma(p, r, kExpC5);
   p = std::fma(p, r, kExpC4);
@@ -82,7 +82,7 @@ inline double horner(double x, const double (&c)[N]) {
   return p;
 }
 
-inline constexpr double kLn2Hi = 0x1.62e42feep-1;           // 32 bits of ln 2: n * hi is exact for |n| < 2^20
+inline constexpr double kLn2Hi = 0x1.62e42feep-1;  // 32 bits of ln 2: n * hi is exact for |n| < 2^20
 inline constexpr double kLn2Lo = 0x1.a39ef35793c76p-33;
 
 }  // namespace fmath_detail
@@ -95,8 +95,9 @@ inline double exp_f64(double x) {
   const double n = std::rint(x * 0x1.71547652b82fep+0);                      // 1 / ln 2
   double r = std::fma(n, -fmath_detail::kLn2Hi, x);
   r = std::fma(n, -fmath_detail::kLn2Lo, r);
-  static constexpr double kC[] = {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
-                                  1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+  static constexpr double kC[] = {
+      1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+      1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
   const double p = fmath_detail::horner(r, kC);
   const int64_t ni = static_cast<int64_t>(n);
   const int64_t n1 = ni >> 1;
@@ -139,12 +140,12 @@ inline SinCos sincos_f64(double x) {
   const double n = std::rint(x * 0x1.45f306dc9c883p-1);  // quarter turns, |n| < 1.4e9 fits 31 bits
   // pi/2 in two parts; the first difference is exact: a multiple of 2^-53 below 1 in magnitude
   double r = std::fma(n, -0x1.921fb54442d18p+0, x);
-  r = std::fma(n, -0x1.1a62633145c07p-54, r);            // |r| <= pi/4 + 4e-7
+  r = std::fma(n, -0x1.1a62633145c07p-54, r);  // |r| <= pi/4 + 4e-7
   const double z = r * r;
-  static constexpr double kS[] = {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0,
-                                  -1.0 / 1307674368000.0};
-  static constexpr double kC[] = {-1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600,
-                                  -1.0 / 87178291200.0, 1.0 / 20922789888000.0};
+  static constexpr double kS[] = {-1.0 / 6,        1.0 / 120,          -1.0 / 5040,           1.0 / 362880,
+                                  -1.0 / 39916800, 1.0 / 6227020800.0, -1.0 / 1307674368000.0};
+  static constexpr double kC[] = {-1.0 / 2,       1.0 / 24,        -1.0 / 720,           1.0 / 40320,
+                                  -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200.0, 1.0 / 20922789888000.0};
   const double s = std::fma(r * z, fmath_detail::horner(z, kS), r);
   const double c = std::fma(z, fmath_detail::horner(z, kC), 1.0);
   const int32_t quarter = static_cast<int32_t>(n) & 3;
@@ -159,16 +160,16 @@ inline SinCos sincos_f64(double x) {
 inline double erf_f64(double x) {
   const double a = std::fabs(x);
   if (a < 1.0) {
-    static constexpr double kP[] = {1.1283791670946768,     -0.3761263888963531,     0.11283791308604582,
-                                    -0.026866133235095593,  0.005223783477189248,    -0.0008542637997087229,
-                                    0.0001195656256820733,  -1.3909340021874599e-05, 1.058938064107502e-06};
+    static constexpr double kP[] = {1.1283791670946768,    -0.3761263888963531,     0.11283791308604582,
+                                    -0.026866133235095593, 0.005223783477189248,    -0.0008542637997087229,
+                                    0.0001195656256820733, -1.3909340021874599e-05, 1.058938064107502e-06};
     return x * fmath_detail::horner(x * x, kP);
   }
   if (x != x) return x + x;
-  static constexpr double kQ[] = {0.2214295402299318,      0.1618935680670416,     0.03856057042290149,
-                                  0.005588815760719682,    0.00019713922355676813, -8.078927465097793e-05,
-                                  -7.340777615211769e-06,  1.9728133257834122e-06, 1.641070265230732e-07,
-                                  -6.31910957437951e-08,   -1.2274395239078061e-09};
+  static constexpr double kQ[] = {0.2214295402299318,     0.1618935680670416,     0.03856057042290149,
+                                  0.005588815760719682,   0.00019713922355676813, -8.078927465097793e-05,
+                                  -7.340777615211769e-06, 1.9728133257834122e-06, 1.641070265230732e-07,
+                                  -6.31910957437951e-08,  -1.2274395239078061e-09};
   const double b = a < 6.0 ? a : 6.0;
   const double u = 9.6 / (2.0 + b) - 2.2;
   return std::copysign(1.0 - exp_f64(-(b * b)) * fmath_detail::horner(u, kQ), x);

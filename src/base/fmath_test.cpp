@@ -22,7 +22,8 @@ double ulps(float got, double want) {
 
 TEST(FMath, ExpF32IsWithinItsBound) {
   double worst = 0;
-  for (float x = -103.9f; x < 88.72f; x += 0.0137f) worst = std::max(worst, ulps(exp_f32(x), std::exp(static_cast<double>(x))));
+  for (float x = -103.9f; x < 88.72f; x += 0.0137f)
+    worst = std::max(worst, ulps(exp_f32(x), std::exp(static_cast<double>(x))));
   EXPECT_LT(worst, 2.5);
 }
 
@@ -48,7 +49,8 @@ TEST(FMath, TanhAndGates) {
     EXPECT_NEAR(silu_f32(x), d / (1 + std::exp(-d)), 4 * eps * std::fabs(d) + 1e-30) << x;
     EXPECT_NEAR(gelu_erf_f32(x), 0.5 * d * (1 + std::erf(d / std::sqrt(2.0))), 4 * eps * std::fabs(d) + 1e-30) << x;
     EXPECT_NEAR(gelu_tanh_f32(x), 0.5 * d * (1 + std::tanh(std::sqrt(2 / M_PI) * (d + 0.044715 * d * d * d))),
-                8 * eps * std::fabs(d) + 1e-30) << x;
+                8 * eps * std::fabs(d) + 1e-30)
+        << x;
   }
   EXPECT_EQ(tanh_f32(1e-5f), 1e-5f);
   EXPECT_EQ(tanh_f32(-kInf), -1.0f);

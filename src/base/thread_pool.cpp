@@ -112,8 +112,9 @@ ThreadPool::ThreadPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int n_threads) {
   constexpr int kMaxThreads = 1024;  // more than any machine's cores; a typo, not a wish
   if (n_threads < 1 || n_threads > kMaxThreads) {
-    return make_error(ErrorCode::kInvalidArgument, "[threads] found {}, expected 1 to {} (this machine has {} usable cores)",
-                      n_threads, kMaxThreads, usable_cores());
+    return make_error(ErrorCode::kInvalidArgument,
+                      "[threads] found {}, expected 1 to {} (this machine has {} usable cores)", n_threads, kMaxThreads,
+                      usable_cores());
   }
   auto impl = std::make_unique<Impl>();
   impl->n = n_threads;
@@ -133,7 +134,8 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int n_threads) {
       i.threads.emplace_back([&i, t] { i.worker_main(t); });
     } catch (const std::system_error& e) {
       i.n = t;  // so that the destructor joins what was started
-      return make_error(ErrorCode::kResourceExhausted, "[threads] cannot start thread {} of {}: {}", t + 1, n_threads, e.what());
+      return make_error(ErrorCode::kResourceExhausted, "[threads] cannot start thread {} of {}: {}", t + 1, n_threads,
+                        e.what());
     }
   }
   return pool;
@@ -181,7 +183,8 @@ int quota_cores() {
         }
       } else {
         long long quota = 0, period = 0;
-        std::ifstream fq("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_quota_us"), fp("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_period_us");
+        std::ifstream fq("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_quota_us"),
+            fp("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_period_us");
         if (fq >> quota && fp >> period && quota > 0 && period > 0) {
           best = std::min<long long>(best, std::max<long long>(1, (quota + period - 1) / period));
         }

@@ -21,11 +21,11 @@ class Worker {
  public:
   int index() const { return index_; }
   int count() const { return count_; }
-  // Waits for all workers of this run; blocks. True when nobody had failed when the last one arrived: the same answer for
-  // every worker, so all may leave together (failed() alone may differ between workers).
+  // Waits for all workers of this run; blocks. True when nobody had failed when the last one arrived: the same answer
+  // for every worker, so all may leave together (failed() alone may differ between workers).
   bool barrier();
-  bool failed() const;       // somebody called fail() in this run
-  void fail(Error error);    // keeps the first error; does not stop the others
+  bool failed() const;     // somebody called fail() in this run
+  void fail(Error error);  // keeps the first error; does not stop the others
 
   // The half-open share [begin, end) of n items for this worker, in multiples of `grain`.
   struct Range {

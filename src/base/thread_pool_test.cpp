@@ -33,11 +33,13 @@ TEST(ThreadPool, SharesCoverEverythingOnce) {
   for (int64_t n : {0, 1, 2, 15, 16, 17, 100}) {
     for (int64_t grain : {1, 16}) {
       std::vector<std::atomic<int>> hits(static_cast<size_t>(n));
-      ASSERT_TRUE((*pool)->run([&](Worker& w) {
-        const auto r = w.share(n, grain);
-        EXPECT_TRUE(r.begin % grain == 0 || r.begin == n);
-        for (int64_t i = r.begin; i < r.end; ++i) hits[static_cast<size_t>(i)]++;
-      }).ok());
+      ASSERT_TRUE((*pool)
+                      ->run([&](Worker& w) {
+                        const auto r = w.share(n, grain);
+                        EXPECT_TRUE(r.begin % grain == 0 || r.begin == n);
+                        for (int64_t i = r.begin; i < r.end; ++i) hits[static_cast<size_t>(i)]++;
+                      })
+                      .ok());
       for (auto& h : hits) EXPECT_EQ(h.load(), 1);
     }
   }

@@ -50,7 +50,8 @@ void expect_error(const Error& error, ErrorCode code, const char* part) {
   EXPECT_NE(error.message.find(part), std::string::npos) << error.message;
 }
 
-// --- Runner --------------------------------------------------------------------------------------------------------------
+// --- Runner
+// --------------------------------------------------------------------------------------------------------------
 TEST(RunnerOptions, OutOfRange) {
   struct Case {
     std::function<void(RunnerOptions&)> change;
@@ -147,7 +148,8 @@ TEST(Runner, SequencesAreFew) {
   EXPECT_TRUE(runner->open_sequence().ok());
 }
 
-// --- Session -------------------------------------------------------------------------------------------------------------
+// --- Session
+// -------------------------------------------------------------------------------------------------------------
 TEST(Session, AContinuedConversationIsTheSameAsAFreshOne) {
   RunnerOptions o = options_of(256, 2);
   o.chunk = 16;
@@ -162,7 +164,8 @@ TEST(Session, AContinuedConversationIsTheSameAsAFreshOne) {
   EXPECT_EQ(session->match(second), 50u);
   EXPECT_EQ(session->ids().size(), 50u);
   size_t done = 0;
-  const auto got = session->feed(std::span(second).subspan(50), [&](size_t n, size_t total) { return done = n, total == 33u; });
+  const auto got =
+      session->feed(std::span(second).subspan(50), [&](size_t n, size_t total) { return done = n, total == 33u; });
   ASSERT_TRUE(got.ok()) << got.error().message;
   EXPECT_EQ(done, 33u);
   const std::vector<float> logits = copy(*got);
@@ -213,7 +216,8 @@ TEST(Session, WhatDoesNotFitIsNotFed) {
   EXPECT_FALSE(session->feed({}).ok());
 }
 
-// --- generate() ----------------------------------------------------------------------------------------------------------
+// --- generate()
+// ----------------------------------------------------------------------------------------------------------
 GenerateOptions greedy(int32_t n) {
   GenerateOptions o;
   o.max_tokens = n;

@@ -20,10 +20,10 @@ struct GenerateOptions {
   int32_t max_tokens = -1;  // -1: until the end or the context is full
   SamplingParams sampling;
   bool ignore_eos = false;
-  bool show_control = false;                                // control tokens appear in the text
-  std::function<void(std::string_view text)> on_text;       // whole characters as they come; may be empty
+  bool show_control = false;                                  // control tokens appear in the text
+  std::function<void(std::string_view text)> on_text;         // whole characters as they come; may be empty
   std::function<bool(size_t done, size_t total)> on_prefill;  // after each prompt chunk
-  const std::atomic<bool>* cancel = nullptr;                // looked at between steps
+  const std::atomic<bool>* cancel = nullptr;                  // looked at between steps
 };
 
 struct GenerateStats {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int32_t kPageSize = 32;
 constexpr int32_t kMaxCtx = 1 << 30;  // positions; rounding up to pages and tiles stays inside int32
-constexpr int32_t kTile = 256;  // positions per attention tile: n_kv is a multiple of it
+constexpr int32_t kTile = 256;        // positions per attention tile: n_kv is a multiple of it
 
 int32_t round_up(int32_t n, int32_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -31,14 +31,17 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
   r->fused_attention_ = !r->backend_->kernels(Op::kAttention).empty();
   r->chunk_ = options.chunk > 0 ? options.chunk : (r->fused_attention_ ? 512 : 32);
   if (r->chunk_ > r->max_batch()) {
-    return make_error(ErrorCode::kInvalidArgument, "[engine] chunk of {} tokens: expected 1 to {}", r->chunk_, r->max_batch());
+    return make_error(ErrorCode::kInvalidArgument, "[engine] chunk of {} tokens: expected 1 to {}", r->chunk_,
+                      r->max_batch());
   }
   if (options.n_ctx < 0 || options.n_ctx > std::min(hp.n_ctx_train, kMaxCtx)) {
-    return make_error(ErrorCode::kInvalidArgument, "[engine] context of {} positions: expected 1 to {}, which the model was trained for", options.n_ctx,
-                      std::min(hp.n_ctx_train, kMaxCtx));
+    return make_error(ErrorCode::kInvalidArgument,
+                      "[engine] context of {} positions: expected 1 to {}, which the model was trained for",
+                      options.n_ctx, std::min(hp.n_ctx_train, kMaxCtx));
   }
   if (options.n_seqs < 1 || options.n_seqs > (1 << 20)) {
-    return make_error(ErrorCode::kInvalidArgument, "[engine] {} sequences at once: expected 1 to {}", options.n_seqs, 1 << 20);
+    return make_error(ErrorCode::kInvalidArgument, "[engine] {} sequences at once: expected 1 to {}", options.n_seqs,
+                      1 << 20);
   }
 
   KvShape kv;
@@ -48,7 +51,8 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
   kv.page_size = kPageSize;
   kv.type_k = options.type_k;
   kv.type_v = options.type_v;
-  MINFER_TRY(KvCache::create(kv));  // of no pages: refuses types that cannot hold the heads before their bytes are counted
+  MINFER_TRY(
+      KvCache::create(kv));  // of no pages: refuses types that cannot hold the heads before their bytes are counted
   const int64_t per_token = kv_bytes_per_token(hp, kv.type_k, kv.type_v);
   int64_t n_ctx = options.n_ctx;
   const int64_t memory = memory_available_bytes();
@@ -59,12 +63,15 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
   r->n_ctx_ = static_cast<int32_t>(n_ctx);
   const int64_t pages = int64_t{round_up(r->n_ctx_, kPageSize) / kPageSize} * options.n_seqs;
   if (pages > (int64_t{1} << 26)) {  // slots stay inside int32
-    return make_error(ErrorCode::kInvalidArgument, "[engine] {} sequences of {} positions are out of range", options.n_seqs, n_ctx);
+    return make_error(ErrorCode::kInvalidArgument, "[engine] {} sequences of {} positions are out of range",
+                      options.n_seqs, n_ctx);
   }
   kv.n_pages = static_cast<int32_t>(pages);
   if (kv.bytes() > memory) {
-    return make_error(ErrorCode::kResourceExhausted, "[engine] a cache of {} positions needs {} MiB ({} bytes per position), {} MiB are free; use a smaller --ctx",
-                      kv.n_slots(), kv.bytes() >> 20, per_token, memory >> 20);
+    return make_error(
+        ErrorCode::kResourceExhausted,
+        "[engine] a cache of {} positions needs {} MiB ({} bytes per position), {} MiB are free; use a smaller --ctx",
+        kv.n_slots(), kv.bytes() >> 20, per_token, memory >> 20);
   }
   r->kv_.emplace(MINFER_TRY(KvCache::create(kv)));
   r->pages_.emplace(kv.n_pages);
@@ -93,7 +100,8 @@ void Runner::close_sequence(int32_t seq) {
 
 Status Runner::reserve(int32_t seq, int32_t n) {
   if (n > n_ctx_) {
-    return make_error(ErrorCode::kOutOfRange, "[engine] position {} is past the context of {} positions", n - 1, n_ctx_);
+    return make_error(ErrorCode::kOutOfRange, "[engine] position {} is past the context of {} positions", n - 1,
+                      n_ctx_);
   }
   auto& pages = seqs_[static_cast<size_t>(seq)].pages;
   const int32_t want = round_up(n, kPageSize) / kPageSize - static_cast<int32_t>(pages.size());
@@ -123,8 +131,8 @@ Result<Plan*> Runner::plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_output
   p.pages_per_seq = round_up(n_ctx_, kPageSize) / kPageSize;
   p.type_k = kv_->shape().type_k;
   p.type_v = kv_->shape().type_v;
-  // Only the decomposed attention sizes a buffer by n_kv; without a fused kernel it grows by doubling, so that few plans
-  // serve a whole conversation.
+  // Only the decomposed attention sizes a buffer by n_kv; without a fused kernel it grows by doubling, so that few
+  // plans serve a whole conversation.
   p.n_kv = round_up(n_ctx_, kTile);
   if (!fused_attention_) {
     int32_t n = kTile;
@@ -151,10 +159,12 @@ Status Runner::advance(std::span<const BatchToken> batch) {
     if (t.seq < 0 || static_cast<size_t>(t.seq) >= seqs_.size() || !seqs_[static_cast<size_t>(t.seq)].open) {
       return make_error(ErrorCode::kInvalidArgument, "[engine] sequence {} is not open", t.seq);
     }
-    if (t.id < 0 || t.id >= n_vocab) return make_error(ErrorCode::kOutOfRange, "[engine] token id {}: expected 0 to {}", t.id, n_vocab - 1);
+    if (t.id < 0 || t.id >= n_vocab)
+      return make_error(ErrorCode::kOutOfRange, "[engine] token id {}: expected 0 to {}", t.id, n_vocab - 1);
     Sequence& s = seqs_[static_cast<size_t>(t.seq)];
     if (t.position != s.length) {
-      return make_error(ErrorCode::kOutOfRange, "[engine] position {} of sequence {}: expected {}, the next one", t.position, t.seq, s.length);
+      return make_error(ErrorCode::kOutOfRange, "[engine] position {} of sequence {}: expected {}, the next one",
+                        t.position, t.seq, s.length);
     }
     MINFER_TRY(reserve(t.seq, t.position + 1));
     ++s.length;
@@ -164,7 +174,8 @@ Status Runner::advance(std::span<const BatchToken> batch) {
 
 Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
   if (batch.empty() || batch.size() > static_cast<size_t>(max_batch())) {
-    return make_error(ErrorCode::kInvalidArgument, "[engine] a step of {} tokens: expected 1 to {}", batch.size(), max_batch());
+    return make_error(ErrorCode::kInvalidArgument, "[engine] a step of {} tokens: expected 1 to {}", batch.size(),
+                      max_batch());
   }
   struct Before {
     int32_t seq, length;
@@ -177,7 +188,8 @@ Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
     before.push_back({t.seq, length(t.seq), seqs_[static_cast<size_t>(t.seq)].pages.size()});
   }
   const Status advanced = advance(batch);
-  Result<std::span<const float>> logits = advanced.ok() ? run_batch(batch) : Result<std::span<const float>>(advanced.error());
+  Result<std::span<const float>> logits =
+      advanced.ok() ? run_batch(batch) : Result<std::span<const float>>(advanced.error());
   if (logits.ok()) return logits;
   for (const Before& b : before) {
     Sequence& s = seqs_[static_cast<size_t>(b.seq)];
@@ -195,10 +207,12 @@ Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> bat
     n_outputs += t.want_logits ? 1 : 0;
     max_position = std::max(max_position, t.position);
   }
-  Plan* plan = MINFER_TRY(plan_for(static_cast<int32_t>(batch.size()), static_cast<int32_t>(rows_of.size()), n_outputs, max_position));
+  Plan* plan = MINFER_TRY(
+      plan_for(static_cast<int32_t>(batch.size()), static_cast<int32_t>(rows_of.size()), n_outputs, max_position));
 
-  const auto tokens = plan->input(InputKind::kTokens), positions = plan->input(InputKind::kPositions), slots = plan->input(InputKind::kSlots),
-             seqs = plan->input(InputKind::kSeqs), blocks = plan->input(InputKind::kBlockTable), out_rows = plan->input(InputKind::kOutRows),
+  const auto tokens = plan->input(InputKind::kTokens), positions = plan->input(InputKind::kPositions),
+             slots = plan->input(InputKind::kSlots), seqs = plan->input(InputKind::kSeqs),
+             blocks = plan->input(InputKind::kBlockTable), out_rows = plan->input(InputKind::kOutRows),
              out_positions = plan->input(InputKind::kOutPositions), out_seqs = plan->input(InputKind::kOutSeqs);
   size_t out = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -221,7 +235,8 @@ Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> bat
     const size_t width = blocks.size() / rows_of.size();
     for (size_t s = 0; s < rows_of.size(); ++s) {
       const auto& pages = seqs_[static_cast<size_t>(rows_of[s])].pages;
-      std::fill_n(std::copy(pages.begin(), pages.end(), blocks.begin() + static_cast<std::ptrdiff_t>(s * width)), width - pages.size(), -1);
+      std::fill_n(std::copy(pages.begin(), pages.end(), blocks.begin() + static_cast<std::ptrdiff_t>(s * width)),
+                  width - pages.size(), -1);
     }
   }
   MINFER_TRY(plan->run(*pool_, hooks));

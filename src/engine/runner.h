@@ -20,19 +20,19 @@ namespace minfer {
 
 struct RunnerOptions {
   BackendOptions backend;
-  int n_threads = 0;          // 0: usable_cores()
-  int32_t n_ctx = 0;          // positions per sequence; 0: what the model was trained for, as far as memory allows
-  int32_t n_seqs = 1;         // sequences that may be open at once, each with room for n_ctx positions
+  int n_threads = 0;   // 0: usable_cores()
+  int32_t n_ctx = 0;   // positions per sequence; 0: what the model was trained for, as far as memory allows
+  int32_t n_seqs = 1;  // sequences that may be open at once, each with room for n_ctx positions
   DType type_k = DType::kF16, type_v = DType::kF16;
-  int32_t chunk = 0;          // tokens per prefill step; 0: 512 (32 on ref)
-  PlanOptions plan;           // n_threads is set by the runner
+  int32_t chunk = 0;                                          // tokens per prefill step; 0: 512 (32 on ref)
+  PlanOptions plan;                                           // n_threads is set by the runner
   std::function<bool(int64_t done, int64_t total)> progress;  // bytes of weights packed; false cancels
 };
 
 struct BatchToken {
   int32_t id;
   int32_t position;
-  int32_t seq;        // from open_sequence()
+  int32_t seq;  // from open_sequence()
   bool want_logits;
 };
 
@@ -42,10 +42,10 @@ class Runner {
   ~Runner();
 
   // --- sequences -------------------------------------------------------------------------------------------------
-  Result<int32_t> open_sequence();          // errors: all n_seqs are open
-  void close_sequence(int32_t seq);         // its pages become free
-  Status reserve(int32_t seq, int32_t n);   // pages for positions 0..n-1; errors: n > n_ctx, pages
-  void truncate(int32_t seq, int32_t n);    // forgets all but the first n positions and gives back their pages
+  Result<int32_t> open_sequence();         // errors: all n_seqs are open
+  void close_sequence(int32_t seq);        // its pages become free
+  Status reserve(int32_t seq, int32_t n);  // pages for positions 0..n-1; errors: n > n_ctx, pages
+  void truncate(int32_t seq, int32_t n);   // forgets all but the first n positions and gives back their pages
   int32_t length(int32_t seq) const { return seqs_[static_cast<size_t>(seq)].length; }  // positions stored
 
   // Runs one step over at most max_batch() tokens. A token's position must be the next of its sequence (an error
@@ -95,7 +95,7 @@ class Runner {
   bool fused_attention_ = false;
   struct Sequence {
     bool open = false;
-    int32_t length = 0;           // positions whose K and V are stored
+    int32_t length = 0;  // positions whose K and V are stored
     std::vector<int32_t> pages;
   };
   std::vector<Sequence> seqs_;

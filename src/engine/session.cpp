@@ -29,7 +29,9 @@ size_t Session::match(std::span<const int32_t> ids) {
 
 Status Session::check_room(size_t n) const {
   if (n <= static_cast<size_t>(room())) return {};
-  return make_error(ErrorCode::kOutOfRange, "[engine] {} tokens do not fit: {} of the context's {} positions are in use", n, ids_.size(), runner_->n_ctx());
+  return make_error(ErrorCode::kOutOfRange,
+                    "[engine] {} tokens do not fit: {} of the context's {} positions are in use", n, ids_.size(),
+                    runner_->n_ctx());
 }
 
 Result<std::span<const float>> Session::feed_chunk(std::span<const int32_t> ids, bool all, bool last) {
@@ -43,7 +45,8 @@ Result<std::span<const float>> Session::feed_chunk(std::span<const int32_t> ids,
   return logits;
 }
 
-Result<std::span<const float>> Session::feed(std::span<const int32_t> ids, const std::function<bool(size_t, size_t)>& progress) {
+Result<std::span<const float>> Session::feed(std::span<const int32_t> ids,
+                                             const std::function<bool(size_t, size_t)>& progress) {
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "[engine] no tokens to feed");
   MINFER_TRY(check_room(ids.size()));
   const auto chunk = static_cast<size_t>(runner_->chunk());
@@ -51,16 +54,19 @@ Result<std::span<const float>> Session::feed(std::span<const int32_t> ids, const
     const size_t n = std::min(chunk, ids.size() - at);
     auto logits = MINFER_TRY(feed_chunk(ids.subspan(at, n), false, at + n == ids.size()));
     at += n;
-    if (progress && !progress(at, ids.size())) return make_error(ErrorCode::kCancelled, "[engine] cancelled after {} of {} prompt tokens", at, ids.size());
+    if (progress && !progress(at, ids.size()))
+      return make_error(ErrorCode::kCancelled, "[engine] cancelled after {} of {} prompt tokens", at, ids.size());
     if (at == ids.size()) return logits;
   }
 }
 
-Status Session::feed_all(std::span<const int32_t> ids, const std::function<Status(size_t, std::span<const float>)>& each) {
+Status Session::feed_all(std::span<const int32_t> ids,
+                         const std::function<Status(size_t, std::span<const float>)>& each) {
   MINFER_TRY(check_room(ids.size()));
   // Logits of every row: a chunk is kept small enough that they take at most 64 MiB.
   const auto vocab = static_cast<size_t>(runner_->n_vocab());
-  const size_t chunk = std::clamp<size_t>((size_t{64} << 20) / (vocab * sizeof(float)), 1, static_cast<size_t>(runner_->chunk()));
+  const size_t chunk =
+      std::clamp<size_t>((size_t{64} << 20) / (vocab * sizeof(float)), 1, static_cast<size_t>(runner_->chunk()));
   for (size_t at = 0; at < ids.size(); at += chunk) {
     const size_t n = std::min(chunk, ids.size() - at);
     const auto logits = MINFER_TRY(feed_chunk(ids.subspan(at, n), true, true));

@@ -29,7 +29,8 @@ class Session {
   // Appends ids in chunks and returns the logits after the last one [n_vocab], valid until the next step.
   // `progress(done, total)` is called after each chunk; false cancels: what was fed stays cached.
   // Errors: kOutOfRange when the context cannot hold them (nothing is fed).
-  Result<std::span<const float>> feed(std::span<const int32_t> ids, const std::function<bool(size_t, size_t)>& progress = {});
+  Result<std::span<const float>> feed(std::span<const int32_t> ids,
+                                      const std::function<bool(size_t, size_t)>& progress = {});
   // The same, with the logits of every id handed to `each(index, logits)` (perplexity, teacher forcing).
   Status feed_all(std::span<const int32_t> ids, const std::function<Status(size_t, std::span<const float>)>& each);
 

@@ -31,7 +31,8 @@ std::vector<std::pair<std::string, std::string>> attrs_text(const Node& node) {
   number("scale", a.scale, none.scale);
   number("softcap", a.softcap, none.softcap);
   if (node.op == Op::kUnary || node.op == Op::kGatedAct) out.emplace_back("act", quoted(act_name(a.act)));
-  if (node.op == Op::kRope || node.op == Op::kRopeStore) out.emplace_back("rope_style", quoted(rope_style_name(a.rope_style)));
+  if (node.op == Op::kRope || node.op == Op::kRopeStore)
+    out.emplace_back("rope_style", quoted(rope_style_name(a.rope_style)));
   number("group", a.group, none.group);
   number("n_head", a.n_head, none.n_head);
   number("n_head_kv", a.n_head_kv, none.n_head_kv);

@@ -15,7 +15,8 @@ ValueId Builder::input(InputKind kind, Shape shape) {
     const Value& v = graph_.values[i];
     if (v.kind != ValueKind::kInput || v.input != kind) continue;
     if (!(v.shape == shape)) {
-      fail(make_error(ErrorCode::kInternal, "[graph] input '{}': asked for {}, made before as {}", v.name, shape.str(), v.shape.str()));
+      fail(make_error(ErrorCode::kInternal, "[graph] input '{}': asked for {}, made before as {}", v.name, shape.str(),
+                      v.shape.str()));
       return kNoValue;
     }
     return static_cast<ValueId>(i);
@@ -59,8 +60,8 @@ ValueId Builder::external(Value v, std::unordered_map<int32_t, ValueId>& known) 
   if (fresh) return add(std::move(v));
   const Value& old = graph_.value(it->second);
   if (old.dtype != v.dtype || !(old.shape == v.shape)) {
-    fail(make_error(ErrorCode::kInternal, "[graph] '{}': asked for {} {}, made before as {} {}", v.name, dtype_info(v.dtype).name,
-                    v.shape.str(), dtype_info(old.dtype).name, old.shape.str()));
+    fail(make_error(ErrorCode::kInternal, "[graph] '{}': asked for {} {}, made before as {} {}", v.name,
+                    dtype_info(v.dtype).name, v.shape.str(), dtype_info(old.dtype).name, old.shape.str()));
     return kNoValue;
   }
   return it->second;

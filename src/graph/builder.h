@@ -22,8 +22,8 @@ class Builder {
   ValueId kv_region(int32_t layer, bool is_v, DType dtype, int64_t n_slots, int64_t width);  // shape [n_slots, width]
 
   // --- one node of any op; outputs are named "<name>" (several: "<name>.0", ...) ---
-  // After an error node() returns kMaxOutputs times kNoValue, so that its result may be indexed all the same; node1() of an
-  // op without outputs returns kNoValue.
+  // After an error node() returns kMaxOutputs times kNoValue, so that its result may be indexed all the same; node1()
+  // of an op without outputs returns kNoValue.
   std::vector<ValueId> node(Op op, Attrs attrs, std::vector<ValueId> inputs, std::string name);
   ValueId node1(Op op, Attrs attrs, std::vector<ValueId> inputs, std::string name);
 

@@ -18,12 +18,12 @@ inline constexpr ValueId kNoValue = -1;  // an optional input that is absent
 
 // The inputs a step fills in before a run; a graph uses those it needs.
 enum class InputKind : uint8_t {
-  kTokens,      // i32[n_tokens]
-  kPositions,   // i32[n_tokens]
-  kSlots,       // i32[n_tokens]: row of the KV regions that the token's K and V go to
-  kSeqs,        // i32[n_tokens]: row of the block table
-  kBlockTable,  // i32[n_seq, pages]: page number of the region for each page of positions
-  kOutRows,     // i32[n_outputs]: which tokens' logits are wanted
+  kTokens,        // i32[n_tokens]
+  kPositions,     // i32[n_tokens]
+  kSlots,         // i32[n_tokens]: row of the KV regions that the token's K and V go to
+  kSeqs,          // i32[n_tokens]: row of the block table
+  kBlockTable,    // i32[n_seq, pages]: page number of the region for each page of positions
+  kOutRows,       // i32[n_outputs]: which tokens' logits are wanted
   kOutPositions,  // i32[n_outputs], kOutSeqs: positions and sequences of those rows (for the pruned last layer)
   kOutSeqs,
 };
@@ -38,14 +38,14 @@ struct Value {
   DType dtype = DType::kF32;
   Shape shape;
   InputKind input = InputKind::kTokens;  // kInput
-  int32_t external = -1;                 // kWeight: index into the weight table; kKvRegion: region index (2*layer + is_v)
-  NodeId producer = -1;                  // kActivation
+  int32_t external = -1;  // kWeight: index into the weight table; kKvRegion: region index (2*layer + is_v)
+  NodeId producer = -1;   // kActivation
 };
 
 struct Node {
   Op op;
   Attrs attrs;
-  std::vector<ValueId> inputs;   // kNoValue where absent
+  std::vector<ValueId> inputs;  // kNoValue where absent
   std::vector<ValueId> outputs;
 };
 
@@ -53,10 +53,10 @@ struct Node {
 struct GraphParams {
   int32_t n_tokens = 0;
   int32_t n_seq = 1;
-  int32_t n_outputs = 0;     // rows whose logits are wanted, 0..n_tokens
-  int32_t pages_per_seq = 0; // width of the block table
+  int32_t n_outputs = 0;      // rows whose logits are wanted, 0..n_tokens
+  int32_t pages_per_seq = 0;  // width of the block table
   int32_t page_size = 0;
-  int32_t n_kv = 0;          // bound on positions for the decomposed attention, a multiple of 256
+  int32_t n_kv = 0;  // bound on positions for the decomposed attention, a multiple of 256
   DType type_k = DType::kF16, type_v = DType::kF16;
   bool operator==(const GraphParams&) const = default;
 };

@@ -11,9 +11,9 @@
 namespace minfer {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::make_tiny_graph;
 using testing::TinyGraph;
-using ::testing::HasSubstr;
 
 Graph tiny(const TinyGraph& t = {}) {
   auto g = make_tiny_graph(t);
@@ -41,7 +41,8 @@ TEST(Builder, FirstErrorSticks) {
   EXPECT_EQ(b.shape(bad), Shape{});
   auto g = std::move(b).finish();
   ASSERT_FALSE(g.ok());
-  EXPECT_EQ(g.error().message, "[graph] node 'l0.q': [matmul] input 1 (w): found f32 [4, 9], expected float or block-quantized [d, 8]");
+  EXPECT_EQ(g.error().message,
+            "[graph] node 'l0.q': [matmul] input 1 (w): found f32 [4, 9], expected float or block-quantized [d, 8]");
 }
 
 TEST(Builder, RefusesUnknownValuesAndAbsentInputs) {
@@ -91,31 +92,79 @@ class Broken : public ::testing::Test {
 };
 
 TEST_F(Broken, NotAtAll) { EXPECT_TRUE(verify(g).ok()); }
-TEST_F(Broken, InputOutOfRange) { node(Op::kUnary).inputs[0] = 9999; expect("value 9999 does not exist"); }
-TEST_F(Broken, NegativeInput) { node(Op::kUnary).inputs[0] = -7; expect("value -7 does not exist"); }
-TEST_F(Broken, OutputOutOfRange) { node(Op::kUnary).outputs[0] = 9999; expect("does not exist"); }
+TEST_F(Broken, InputOutOfRange) {
+  node(Op::kUnary).inputs[0] = 9999;
+  expect("value 9999 does not exist");
+}
+TEST_F(Broken, NegativeInput) {
+  node(Op::kUnary).inputs[0] = -7;
+  expect("value -7 does not exist");
+}
+TEST_F(Broken, OutputOutOfRange) {
+  node(Op::kUnary).outputs[0] = 9999;
+  expect("does not exist");
+}
 TEST_F(Broken, UsedBeforeMade) {
   const auto n = static_cast<size_t>(find(Op::kUnary));
   std::swap(g.nodes[n], g.nodes[n + 1]);
   expect("used before it is made");
 }
-TEST_F(Broken, MadeTwice) { node(Op::kUnary).outputs = node(Op::kEmbed).outputs; expect("is made twice"); }
-TEST_F(Broken, WrongProducer) { value(node(Op::kUnary).outputs[0]).producer = 0; expect("names producer 0"); }
-TEST_F(Broken, WrongShape) { value(node(Op::kUnary).outputs[0]).shape = {3, 95}; expect("the shape rule says"); }
-TEST_F(Broken, WrongType) { value(node(Op::kUnary).outputs[0]).dtype = DType::kF16; expect("the shape rule says f32"); }
-TEST_F(Broken, WrongNumberOfOutputs) { node(Op::kUnary).outputs.clear(); expect("0 outputs, expected 1"); }
-TEST_F(Broken, TooFewInputs) { node(Op::kMul).inputs.pop_back(); expect("1 inputs, expected 2..2"); }
-TEST_F(Broken, TooManyInputs) { node(Op::kMul).inputs.resize(20, 0); expect("20 inputs"); }
-TEST_F(Broken, AbsentWhereNeeded) { node(Op::kMul).inputs[1] = kNoValue; expect("is absent"); }
-TEST_F(Broken, OutputToExternal) { node(Op::kUnary).outputs[0] = node(Op::kMatMul).inputs[1]; expect("is an external value"); }
-TEST_F(Broken, OutputNeverMade) { g.nodes.pop_back(); expect("is never made"); }
-TEST_F(Broken, OutputMissing) { g.outputs = {-1}; expect("does not exist"); }
-TEST_F(Broken, RegionAsTensor) { node(Op::kUnary).inputs[0] = node(Op::kKvStoreK).inputs[1]; expect("a KV region, expected a tensor"); }
+TEST_F(Broken, MadeTwice) {
+  node(Op::kUnary).outputs = node(Op::kEmbed).outputs;
+  expect("is made twice");
+}
+TEST_F(Broken, WrongProducer) {
+  value(node(Op::kUnary).outputs[0]).producer = 0;
+  expect("names producer 0");
+}
+TEST_F(Broken, WrongShape) {
+  value(node(Op::kUnary).outputs[0]).shape = {3, 95};
+  expect("the shape rule says");
+}
+TEST_F(Broken, WrongType) {
+  value(node(Op::kUnary).outputs[0]).dtype = DType::kF16;
+  expect("the shape rule says f32");
+}
+TEST_F(Broken, WrongNumberOfOutputs) {
+  node(Op::kUnary).outputs.clear();
+  expect("0 outputs, expected 1");
+}
+TEST_F(Broken, TooFewInputs) {
+  node(Op::kMul).inputs.pop_back();
+  expect("1 inputs, expected 2..2");
+}
+TEST_F(Broken, TooManyInputs) {
+  node(Op::kMul).inputs.resize(20, 0);
+  expect("20 inputs");
+}
+TEST_F(Broken, AbsentWhereNeeded) {
+  node(Op::kMul).inputs[1] = kNoValue;
+  expect("is absent");
+}
+TEST_F(Broken, OutputToExternal) {
+  node(Op::kUnary).outputs[0] = node(Op::kMatMul).inputs[1];
+  expect("is an external value");
+}
+TEST_F(Broken, OutputNeverMade) {
+  g.nodes.pop_back();
+  expect("is never made");
+}
+TEST_F(Broken, OutputMissing) {
+  g.outputs = {-1};
+  expect("does not exist");
+}
+TEST_F(Broken, RegionAsTensor) {
+  node(Op::kUnary).inputs[0] = node(Op::kKvStoreK).inputs[1];
+  expect("a KV region, expected a tensor");
+}
 TEST_F(Broken, TensorAsRegion) {
   node(Op::kKvStoreK).inputs[1] = node(Op::kKvStoreK).inputs[0];
   expect("expected a KV region");
 }
-TEST_F(Broken, VRegionForK) { node(Op::kKvStoreK).inputs[1] = node(Op::kKvStoreV).inputs[1]; expect("expected a K region"); }
+TEST_F(Broken, VRegionForK) {
+  node(Op::kKvStoreK).inputs[1] = node(Op::kKvStoreV).inputs[1];
+  expect("expected a K region");
+}
 TEST_F(Broken, StoreAfterRead) {
   g.nodes.push_back(node(Op::kKvStoreK));
   expect("after it was read");
@@ -124,8 +173,14 @@ TEST_F(Broken, ExternalTwice) {
   g.values.push_back(value(node(Op::kMatMul).inputs[1]));
   expect("is there twice");
 }
-TEST_F(Broken, UnknownOp) { node(Op::kUnary).op = static_cast<Op>(200); expect("no op 200"); }
-TEST_F(Broken, BadAttribute) { node(Op::kRope).attrs.head_dim = 7; expect("head_dim 7"); }
+TEST_F(Broken, UnknownOp) {
+  node(Op::kUnary).op = static_cast<Op>(200);
+  expect("no op 200");
+}
+TEST_F(Broken, BadAttribute) {
+  node(Op::kRope).attrs.head_dim = 7;
+  expect("head_dim 7");
+}
 
 TEST(Export, JsonParsesAndIsComplete) {
   Graph g = tiny({.n_layer = 1, .bias = true});
@@ -146,7 +201,8 @@ TEST(Export, JsonParsesAndIsComplete) {
 TEST(Export, DotNamesEveryNode) {
   const Graph g = tiny({.n_layer = 1});
   const std::string dot = to_dot(g);
-  for (size_t i = 0; i < g.nodes.size(); ++i) EXPECT_THAT(dot, HasSubstr(fmt::format("n{} [label=\"{}", i, op_info(g.nodes[i].op).name)));
+  for (size_t i = 0; i < g.nodes.size(); ++i)
+    EXPECT_THAT(dot, HasSubstr(fmt::format("n{} [label=\"{}", i, op_info(g.nodes[i].op).name)));
   EXPECT_THAT(dot, HasSubstr("l0.kv_k"));
   EXPECT_THAT(dot, HasSubstr("-> out0"));
 }

@@ -31,17 +31,18 @@ std::string to_json(const Graph& graph) {
   std::string s = "{\n\"values\": [";
   for (size_t i = 0; i < graph.values.size(); ++i) {
     const Value& v = graph.values[i];
-    s += fmt::format("{}\n  {{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}", i == 0 ? "" : ",", quoted(v.name),
-                     kind_name(v.kind), dtype_info(v.dtype).name, v.shape.str());
+    s += fmt::format("{}\n  {{\"name\": {}, \"kind\": \"{}\", \"dtype\": \"{}\", \"shape\": {}", i == 0 ? "" : ",",
+                     quoted(v.name), kind_name(v.kind), dtype_info(v.dtype).name, v.shape.str());
     if (v.kind == ValueKind::kActivation) s += fmt::format(", \"producer\": {}", v.producer);
-    if (v.kind == ValueKind::kWeight || v.kind == ValueKind::kKvRegion) s += fmt::format(", \"external\": {}", v.external);
+    if (v.kind == ValueKind::kWeight || v.kind == ValueKind::kKvRegion)
+      s += fmt::format(", \"external\": {}", v.external);
     s += "}";
   }
   s += "\n],\n\"nodes\": [";
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    s += fmt::format("{}\n  {{\"op\": \"{}\", \"inputs\": {}, \"outputs\": {}, \"attrs\": {{", n == 0 ? "" : ",", op_info(node.op).name,
-                     ids_text(node.inputs), ids_text(node.outputs));
+    s += fmt::format("{}\n  {{\"op\": \"{}\", \"inputs\": {}, \"outputs\": {}, \"attrs\": {{", n == 0 ? "" : ",",
+                     op_info(node.op).name, ids_text(node.inputs), ids_text(node.outputs));
     bool first = true;
     for (const auto& [name, value] : attrs_text(node)) {
       s += fmt::format("{}\"{}\": {}", first ? "" : ", ", name, value);

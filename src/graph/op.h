@@ -2,8 +2,8 @@
 // in primitives.
 // Shapes are outermost first. matmul(x, w) means x[n, k] * w[m, k]^T -> [n, m].
 // n = tokens of the step (0 allowed), m = rows wanted, H = n_head, G = n_head_kv, D = head_dim.
-// Element-wise ops (add, mul, scale, unary, softcap, gated_act) take any rank of two or more: [n, d] stands for rows of d.
-// Source: docs/numerics.md says what each op computes, to the bit.
+// Element-wise ops (add, mul, scale, unary, softcap, gated_act) take any rank of two or more: [n, d] stands for rows of
+// d. Source: docs/numerics.md says what each op computes, to the bit.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,26 @@ namespace minfer {
 
 enum class Op : uint8_t {
   // --- primitives: every backend has them, `ref` defines them -------------------------------------------------
-  kEmbed,        // ids i32[n], table[n_vocab, d]                      -> f32[n, d]
-  kGetRows,      // x f32[n, d], rows i32[m]                           -> f32[m, d]
-  kMatMul,       // x f32[n, k], w[m, k]                               -> f32[n, m]
-  kAdd,          // a f32[n, d], b f32[n, d] or f32[d]                 -> f32[n, d]
-  kMul,          // a f32[n, d], b f32[n, d] or f32[d] or f32[group]   -> f32[n, d]   (b repeats along the row)
-  kScale,        // x f32[n, d]                                        -> x * attrs.scale
-  kRmsNorm,      // x f32[n, d]  over groups of attrs.group (0 = d)    -> x / sqrt(mean(x^2) + attrs.eps)
-  kUnary,        // x f32[n, d]                                        -> attrs.act(x)
-  kSoftcap,      // x f32[n, d]                                        -> c * tanh(x / c), c = attrs.softcap
-  kRopeTable,    // positions i32[n], inv_freq f64[n_rot/2]            -> f32[n, n_rot]: cos[n_rot/2], sin[n_rot/2], times attrs.scale
-  kRope,         // x f32[n, heads*D], table f32[n, n_rot]             -> f32[n, heads*D]  attrs: head_dim, rope_style
-  kKvStoreK,     // x f32[n, G*D], region K, slots i32[n]              -> nothing (writes the region)  attrs: n_head_kv, head_dim
-  kKvStoreV,     // x f32[n, G*D], region V, slots i32[n]              -> nothing
-  kAttnScores,   // q f32[n, H*D], region K, positions i32[n], seqs i32[n], block_table i32[n_seq, pages] -> f32[n, H, n_kv]
+  kEmbed,      // ids i32[n], table[n_vocab, d]                      -> f32[n, d]
+  kGetRows,    // x f32[n, d], rows i32[m]                           -> f32[m, d]
+  kMatMul,     // x f32[n, k], w[m, k]                               -> f32[n, m]
+  kAdd,        // a f32[n, d], b f32[n, d] or f32[d]                 -> f32[n, d]
+  kMul,        // a f32[n, d], b f32[n, d] or f32[d] or f32[group]   -> f32[n, d]   (b repeats along the row)
+  kScale,      // x f32[n, d]                                        -> x * attrs.scale
+  kRmsNorm,    // x f32[n, d]  over groups of attrs.group (0 = d)    -> x / sqrt(mean(x^2) + attrs.eps)
+  kUnary,      // x f32[n, d]                                        -> attrs.act(x)
+  kSoftcap,    // x f32[n, d]                                        -> c * tanh(x / c), c = attrs.softcap
+  kRopeTable,  // positions i32[n], inv_freq f64[n_rot/2]            -> f32[n, n_rot]: cos[n_rot/2], sin[n_rot/2], times
+               // attrs.scale
+  kRope,       // x f32[n, heads*D], table f32[n, n_rot]             -> f32[n, heads*D]  attrs: head_dim, rope_style
+  kKvStoreK,   // x f32[n, G*D], region K, slots i32[n]              -> nothing (writes the region)  attrs: n_head_kv,
+               // head_dim
+  kKvStoreV,   // x f32[n, G*D], region V, slots i32[n]              -> nothing
+  kAttnScores,   // q f32[n, H*D], region K, positions i32[n], seqs i32[n], block_table i32[n_seq, pages] -> f32[n, H,
+                 // n_kv]
                  //   attrs: n_head, n_head_kv, head_dim, scale, softcap, window, page_size, n_kv
-  kAttnSoftmax,  // scores f32[n, H, n_kv], positions i32[n]           -> f32[n, H, n_kv + 2*n_kv/256]: weights, then (max, sum) per tile
+  kAttnSoftmax,  // scores f32[n, H, n_kv], positions i32[n]           -> f32[n, H, n_kv + 2*n_kv/256]: weights, then
+                 // (max, sum) per tile
                  //   attrs: window
   kAttnMix,      // weights (as above), region V, positions, seqs, block_table -> f32[n, H*D]
   kMoeRoute,     // logits f32[n, n_expert]                            -> ids i32[n, top_k], weights f32[n, top_k]
@@ -59,21 +63,21 @@ enum class RopeStyle : uint8_t { kInterleaved, kNeox };  // pairs (2i, 2i+1) / (
 // that two equal nodes have equal attributes.
 struct Attrs {
   float eps = 0.0f;
-  float scale = 1.0f;        // kScale, kRopeTable, attention (score scale)
-  float softcap = 0.0f;      // kSoftcap; attention scores (0 = none)
+  float scale = 1.0f;    // kScale, kRopeTable, attention (score scale)
+  float softcap = 0.0f;  // kSoftcap; attention scores (0 = none)
   Act act = Act::kSilu;
   RopeStyle rope_style = RopeStyle::kNeox;
-  int32_t group = 0;         // kRmsNorm, kRmsNormMul: values per group, 0 = whole row
+  int32_t group = 0;  // kRmsNorm, kRmsNormMul: values per group, 0 = whole row
   int32_t n_head = 0;
   int32_t n_head_kv = 0;
   int32_t head_dim = 0;
-  int32_t window = 0;        // sliding window in positions, 0 = none: position p sees (p - window, p]
-  int32_t page_size = 0;     // slots per entry of the block table, a multiple of 16
-  int32_t n_kv = 0;          // kAttnScores: positions covered by its output, a multiple of 256
-  int32_t top_k = 0;         // kMoe*
-  bool norm_topk = false;    // kMoeRoute: weights of the chosen experts sum to 1 (softmax over all, then renormalise)
-  int32_t n_group = 0;       // kMatMulGroup
-  int32_t layer = -1;        // for messages, traces and dumps; -1 outside the layers
+  int32_t window = 0;      // sliding window in positions, 0 = none: position p sees (p - window, p]
+  int32_t page_size = 0;   // slots per entry of the block table, a multiple of 16
+  int32_t n_kv = 0;        // kAttnScores: positions covered by its output, a multiple of 256
+  int32_t top_k = 0;       // kMoe*
+  bool norm_topk = false;  // kMoeRoute: weights of the chosen experts sum to 1 (softmax over all, then renormalise)
+  int32_t n_group = 0;     // kMatMulGroup
+  int32_t layer = -1;      // for messages, traces and dumps; -1 outside the layers
   bool operator==(const Attrs&) const = default;
 };
 
@@ -104,7 +108,7 @@ const OpInfo& op_info(Op op);
 // The shape rule with the number of inputs checked first: what the builder and verify() use.
 Result<std::vector<ValueDesc>> infer_outputs(Op op, const Attrs& attrs, const std::vector<ValueDesc>& in);
 
-const char* act_name(Act act);               // "silu"
+const char* act_name(Act act);                 // "silu"
 const char* rope_style_name(RopeStyle style);  // "neox"
 
 // "[rms_norm] [512, 1024]" style text for messages and graphs.

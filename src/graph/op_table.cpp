@@ -37,8 +37,8 @@ constexpr std::array<OpInfo, kOpCount> kTable = {{
     {"attention", kComposite, kPure, infer_attention, 6, 6, 1, 2},
 }};
 
-// A shape is made of 31-bit attributes and checked tensor dimensions, but their product is not: it is bounded here so that
-// sizes in bytes cannot overflow.
+// A shape is made of 31-bit attributes and checked tensor dimensions, but their product is not: it is bounded here so
+// that sizes in bytes cannot overflow.
 constexpr int64_t kMaxValues = int64_t{1} << 56;
 
 bool too_large(const Shape& shape) {
@@ -57,11 +57,13 @@ Result<std::vector<ValueDesc>> infer_outputs(Op op, const Attrs& attrs, const st
   const OpInfo& info = op_info(op);
   const int n = static_cast<int>(in.size());
   if (n < info.min_inputs || n > info.max_inputs) {
-    return make_error(ErrorCode::kInvalidArgument, "[{}] {} inputs, expected {}..{}", info.name, n, info.min_inputs, info.max_inputs);
+    return make_error(ErrorCode::kInvalidArgument, "[{}] {} inputs, expected {}..{}", info.name, n, info.min_inputs,
+                      info.max_inputs);
   }
   Descs out = MINFER_TRY(info.infer(attrs, in));
   for (const ValueDesc& d : out) {
-    if (too_large(d.shape)) return make_error(ErrorCode::kInvalidArgument, "[{}] output {} is too large", info.name, d.shape.str());
+    if (too_large(d.shape))
+      return make_error(ErrorCode::kInvalidArgument, "[{}] output {} is too large", info.name, d.shape.str());
   }
   return out;
 }

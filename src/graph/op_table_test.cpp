@@ -67,14 +67,22 @@ std::vector<Case> good_cases() {
       {Op::kAttnSoftmax, none, {f({3, 4, 512}), p}, {f({3, 4, 516})}},
       {Op::kAttnMix, a, {f({3, 4, 516}), kRegion, p, p, table}, {f({3, 128})}},
       {Op::kMoeRoute, with(none, [](Attrs& x) { x.top_k = 2; }), {f({3, 8})}, {i({3, 2}), f({3, 2})}},
-      {Op::kMoeMatMul, with(none, [](Attrs& x) { x.top_k = 2; }), {f({3, 32}), of(DType::kQ8_0, {8, 5, 32}), i({3, 2})}, {f({3, 2, 5})}},
+      {Op::kMoeMatMul,
+       with(none, [](Attrs& x) { x.top_k = 2; }),
+       {f({3, 32}), of(DType::kQ8_0, {8, 5, 32}), i({3, 2})},
+       {f({3, 2, 5})}},
       {Op::kMoeCombine, with(none, [](Attrs& x) { x.top_k = 2; }), {f({3, 2, 7}), f({3, 2})}, {f({3, 7})}},
       {Op::kRmsNormMul, none, {f({3, 8}), f({8})}, {f({3, 8})}},
-      {Op::kMatMulGroup, with(none, [](Attrs& x) { x.n_group = 2; }), {f({3, 32}), of(DType::kQ8_0, {5, 32}), f({6, 32}), kAbsent, f({6})},
+      {Op::kMatMulGroup,
+       with(none, [](Attrs& x) { x.n_group = 2; }),
+       {f({3, 32}), of(DType::kQ8_0, {5, 32}), f({6, 32}), kAbsent, f({6})},
        {f({3, 5}), f({3, 6})}},
       {Op::kMatMulAdd, none, {f({3, 32}), f({5, 32}), f({5}), f({3, 5})}, {f({3, 5})}},
       {Op::kGatedAct, none, {f({3, 8}), f({3, 8})}, {f({3, 8})}},
-      {Op::kRopeStore, a, {f({3, 128}), f({3, 64}), f({3, 64}), f({32}), kAbsent, f({3, 32}), kRegion, kRegion, p}, {f({3, 128})}},
+      {Op::kRopeStore,
+       a,
+       {f({3, 128}), f({3, 64}), f({3, 64}), f({32}), kAbsent, f({3, 32}), kRegion, kRegion, p},
+       {f({3, 128})}},
       {Op::kAttention, a, {f({3, 128}), kRegion, kRegion, p, p, table}, {f({3, 128})}},
   };
 }
@@ -126,7 +134,8 @@ TEST(ShapeRules, RefuseEveryDamagedInput) {
       if (good.in[n].absent) continue;
       Case c = good;
       // inputs that may be absent: q_norm, biases, the residual
-      const bool optional = (c.op == Op::kMatMulGroup && n >= 3) || (c.op == Op::kMatMulAdd && n >= 2) || (c.op == Op::kRopeStore && n == 3);
+      const bool optional = (c.op == Op::kMatMulGroup && n >= 3) || (c.op == Op::kMatMulAdd && n >= 2) ||
+                            (c.op == Op::kRopeStore && n == 3);
       c.in[n] = kAbsent;
       if (!optional) expect_refused(c, fmt::format("input {} absent", n));
       c.in[n] = of(DType::kI64, good.in[n].shape);
@@ -135,12 +144,14 @@ TEST(ShapeRules, RefuseEveryDamagedInput) {
       c.in[n].shape = {};
       expect_refused(c, fmt::format("input {} of rank 0", n));
       c.in[n].shape = {3, 3, 3, 3};
-      const bool any_rank = op_info(c.op).max_inputs == 1 && (c.op == Op::kScale || c.op == Op::kUnary || c.op == Op::kSoftcap);
+      const bool any_rank =
+          op_info(c.op).max_inputs == 1 && (c.op == Op::kScale || c.op == Op::kUnary || c.op == Op::kSoftcap);
       if (!any_rank) expect_refused(c, fmt::format("input {} of rank 4", n));
       c.in[n].shape = good.in[n].shape;
       c.in[n].shape.dims[static_cast<size_t>(c.in[n].shape.rank - 1)] = 0;
       // zero tokens are fine where the last dimension counts tokens
-      const bool counts_tokens = good.in[n].shape.rank == 1 && good.in[n].dtype == kI && good.in.size() > 1 && (c.op == Op::kEmbed || c.op == Op::kGetRows || c.op == Op::kRopeTable);
+      const bool counts_tokens = good.in[n].shape.rank == 1 && good.in[n].dtype == kI && good.in.size() > 1 &&
+                                 (c.op == Op::kEmbed || c.op == Op::kGetRows || c.op == Op::kRopeTable);
       if (!counts_tokens) expect_refused(c, fmt::format("input {} with a last dimension of 0", n));
     }
     Case few = good;
@@ -172,7 +183,9 @@ TEST(ShapeRules, SayWhatIsWrong) {
   const ValueDesc p = i({3}), table = i({2, 4}), q = f({3, 128});
   const auto group = [&](int32_t g) { return with(none, [g](Attrs& x) { x.group = g; }); };
   const auto top_k = [&](int32_t k) { return with(none, [k](Attrs& x) { x.top_k = k; }); };
-  const auto attend = [&](auto fn, ValueDesc region = kRegion) { return Bad{Op::kAttention, with(a, fn), {q, region, region, p, p, table}, ""}; };
+  const auto attend = [&](auto fn, ValueDesc region = kRegion) {
+    return Bad{Op::kAttention, with(a, fn), {q, region, region, p, p, table}, ""};
+  };
   std::vector<Bad> cases = {
       {Op::kMatMul, none, {f({3, 48}), of(DType::kQ4_0, {5, 48})}, "rows of whole blocks of 32"},
       {Op::kMatMul, none, {f({3, 64}), of(DType::kQ4_0, {5, 32})}, "expected float or block-quantized [d, 64]"},
@@ -194,7 +207,10 @@ TEST(ShapeRules, SayWhatIsWrong) {
       {Op::kKvStoreK, a, {f({3, 32}), kRegion, p}, "expected f32 [n, 64]"},
       {Op::kKvStoreK, a, {f({3, 64}), of(DType::kF16, {40, 64}), p}, "a multiple of 16 slots"},
       {Op::kKvStoreK, a, {f({3, 64}), of(DType::kQ4_0, {48, 64}), p}, "expected f32, f16, bf16 or q8_0"},
-      {Op::kKvStoreK, with(a, [](Attrs& x) { x.head_dim = 16, x.n_head_kv = 4; }), {f({3, 64}), kRegion, p}, "a q8_0 region needs"},
+      {Op::kKvStoreK,
+       with(a, [](Attrs& x) { x.head_dim = 16, x.n_head_kv = 4; }),
+       {f({3, 64}), kRegion, p},
+       "a q8_0 region needs"},
       {Op::kKvStoreV, a, {f({3, 64}), kRegion, i({2})}, "expected i32 [3]"},
       {Op::kAttnSoftmax, none, {f({3, 4, 300}), p}, "n_kv 300"},
       {Op::kAttnSoftmax, with(none, [](Attrs& x) { x.window = -1; }), {f({3, 4, 512}), p}, "window -1"},
@@ -205,12 +221,24 @@ TEST(ShapeRules, SayWhatIsWrong) {
       {Op::kMoeMatMul, top_k(2), {f({3, 3, 32}), of(DType::kQ8_0, {8, 5, 32}), i({3, 2})}, "expected f32 [3, 2, d]"},
       {Op::kMoeCombine, top_k(2), {f({3, 2, 7}), f({3, 3})}, "expected f32 [3, 2]"},
       {Op::kMatMulGroup, none, {f({3, 32}), f({5, 32}), f({6, 32})}, "n_group 0"},
-      {Op::kMatMulGroup, with(none, [](Attrs& x) { x.n_group = 2; }), {f({3, 32}), f({5, 32}), f({6, 32})}, "3 inputs, expected 5"},
-      {Op::kMatMulGroup, with(none, [](Attrs& x) { x.n_group = 2; }), {f({3, 32}), f({5, 32}), f({6, 32}), f({6}), kAbsent}, "expected f32 [5]"},
+      {Op::kMatMulGroup,
+       with(none, [](Attrs& x) { x.n_group = 2; }),
+       {f({3, 32}), f({5, 32}), f({6, 32})},
+       "3 inputs, expected 5"},
+      {Op::kMatMulGroup,
+       with(none, [](Attrs& x) { x.n_group = 2; }),
+       {f({3, 32}), f({5, 32}), f({6, 32}), f({6}), kAbsent},
+       "expected f32 [5]"},
       {Op::kMatMulAdd, none, {f({3, 32}), f({5, 32}), kAbsent, f({5})}, "input 3 (residual)"},
       {Op::kGatedAct, none, {f({3, 8}), f({8, 3})}, "found [8, 3], expected [3, 8]"},
-      {Op::kRopeStore, a, {kAbsent, f({3, 64}), f({3, 64}), f({32}), kAbsent, f({3, 32}), kRegion, kRegion, p}, "q_norm without q"},
-      {Op::kRopeStore, a, {f({2, 128}), f({3, 64}), f({3, 64}), kAbsent, kAbsent, f({3, 32}), kRegion, kRegion, p}, "expected f32 [3, 128]"},
+      {Op::kRopeStore,
+       a,
+       {kAbsent, f({3, 64}), f({3, 64}), f({32}), kAbsent, f({3, 32}), kRegion, kRegion, p},
+       "q_norm without q"},
+      {Op::kRopeStore,
+       a,
+       {f({2, 128}), f({3, 64}), f({3, 64}), kAbsent, kAbsent, f({3, 32}), kRegion, kRegion, p},
+       "expected f32 [3, 128]"},
   };
   const auto add = [&](Bad b, const char* message) {
     b.message = message;
@@ -241,7 +269,8 @@ TEST(ShapeRules, HugeOutputsAreRefused) {
 }
 
 TEST(OpText, NamesTypesAndAbsence) {
-  EXPECT_EQ(op_text(Op::kMatMulAdd, {f({3, 32}), of(DType::kQ8_0, {5, 32}), kAbsent, f({3, 5})}), "[matmul_add] [3, 32] q8_0 [5, 32] - [3, 5]");
+  EXPECT_EQ(op_text(Op::kMatMulAdd, {f({3, 32}), of(DType::kQ8_0, {5, 32}), kAbsent, f({3, 5})}),
+            "[matmul_add] [3, 32] q8_0 [5, 32] - [3, 5]");
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ class Verifier {
     for (size_t i = 0; i < g_.nodes.size(); ++i) MINFER_TRY(node(i));
     for (ValueId id : g_.outputs) {
       if (!exists(id)) return make_error(ErrorCode::kInternal, "[verify] output value {} does not exist", id);
-      if (!made_[idx(id)]) return make_error(ErrorCode::kInternal, "[verify] output '{}' is never made", g_.value(id).name);
+      if (!made_[idx(id)])
+        return make_error(ErrorCode::kInternal, "[verify] output '{}' is never made", g_.value(id).name);
     }
     return {};
   }
@@ -38,8 +39,10 @@ class Verifier {
       if (v.kind == ValueKind::kActivation) continue;
       made_[i] = true;
       const bool input = v.kind == ValueKind::kInput;
-      if (v.producer != -1) return make_error(ErrorCode::kInternal, "[verify] external value '{}' has producer {}", v.name, v.producer);
-      if (!input && v.external < 0) return make_error(ErrorCode::kInternal, "[verify] external value '{}' has index {}", v.name, v.external);
+      if (v.producer != -1)
+        return make_error(ErrorCode::kInternal, "[verify] external value '{}' has producer {}", v.name, v.producer);
+      if (!input && v.external < 0)
+        return make_error(ErrorCode::kInternal, "[verify] external value '{}' has index {}", v.name, v.external);
       if (!seen.emplace(v.kind, input ? static_cast<int32_t>(v.input) : v.external).second) {
         return make_error(ErrorCode::kInternal, "[verify] external value '{}' is there twice", v.name);
       }
@@ -49,9 +52,11 @@ class Verifier {
 
   Status node(size_t n) {
     const Node& node = g_.nodes[n];
-    if (static_cast<int>(node.op) >= kOpCount) return make_error(ErrorCode::kInternal, "[verify] node {}: no op {}", n, static_cast<int>(node.op));
+    if (static_cast<int>(node.op) >= kOpCount)
+      return make_error(ErrorCode::kInternal, "[verify] node {}: no op {}", n, static_cast<int>(node.op));
     if (node.inputs.size() > kMaxInputs || node.outputs.size() > kMaxOutputs) {
-      return bad(n, "{} inputs and {} outputs, at most {} and {}", node.inputs.size(), node.outputs.size(), kMaxInputs, kMaxOutputs);
+      return bad(n, "{} inputs and {} outputs, at most {} and {}", node.inputs.size(), node.outputs.size(), kMaxInputs,
+                 kMaxOutputs);
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) MINFER_TRY(input(n, i));
     auto inferred = infer_outputs(node.op, node.attrs, g_.input_descs(node));
@@ -74,7 +79,8 @@ class Verifier {
     const bool wants_region = pos == info.region_k || pos == info.region_v;
     const bool is_region = v.kind == ValueKind::kKvRegion;
     if (wants_region != is_region) {
-      return bad(n, "input {} ('{}'): {}", i, v.name, wants_region ? "expected a KV region" : "a KV region, expected a tensor");
+      return bad(n, "input {} ('{}'): {}", i, v.name,
+                 wants_region ? "expected a KV region" : "a KV region, expected a tensor");
     }
     if (is_region && v.external % 2 != (pos == info.region_v ? 1 : 0)) {
       return bad(n, "input {} ('{}'): expected a {} region", i, v.name, pos == info.region_v ? "V" : "K");
@@ -88,10 +94,11 @@ class Verifier {
     const Value& v = g_.value(id);
     if (v.kind != ValueKind::kActivation) return bad(n, "output {} ('{}') is an external value", i, v.name);
     if (made_[idx(id)]) return bad(n, "output {} ('{}') is made twice", i, v.name);
-    if (v.producer != static_cast<NodeId>(n)) return bad(n, "output {} ('{}') names producer {}", i, v.name, v.producer);
+    if (v.producer != static_cast<NodeId>(n))
+      return bad(n, "output {} ('{}') names producer {}", i, v.name, v.producer);
     if (v.dtype != want.dtype || !(v.shape == want.shape)) {
-      return bad(n, "output {} ('{}') is {} {}, the shape rule says {} {}", i, v.name, dtype_info(v.dtype).name, v.shape.str(),
-                 dtype_info(want.dtype).name, want.shape.str());
+      return bad(n, "output {} ('{}') is {} {}, the shape rule says {} {}", i, v.name, dtype_info(v.dtype).name,
+                 v.shape.str(), dtype_info(want.dtype).name, want.shape.str());
     }
     made_[idx(id)] = true;
     return {};

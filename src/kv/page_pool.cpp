@@ -9,7 +9,8 @@ PagePool::PagePool(int32_t n_pages) : taken_(static_cast<size_t>(n_pages), false
 
 Result<std::vector<int32_t>> PagePool::take(int32_t n) {
   if (n > pages_free()) {
-    return make_error(ErrorCode::kResourceExhausted, "[kv] {} pages wanted, {} of {} are free", n, pages_free(), pages_total());
+    return make_error(ErrorCode::kResourceExhausted, "[kv] {} pages wanted, {} of {} are free", n, pages_free(),
+                      pages_total());
   }
   std::vector<int32_t> pages;
   for (int32_t i = 0; i < n; ++i) {

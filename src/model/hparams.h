@@ -42,9 +42,7 @@ struct HParams {
   bool norm_topk = true;
 
   // Does layer l use the sliding window (true) or all positions?
-  bool layer_is_local(int32_t l) const {
-    return window > 0 && (window_pattern <= 0 || (l + 1) % window_pattern != 0);
-  }
+  bool layer_is_local(int32_t l) const { return window > 0 && (window_pattern <= 0 || (l + 1) % window_pattern != 0); }
   int32_t kv_width() const { return n_head_kv * head_dim; }
 };
 
@@ -52,8 +50,9 @@ struct HParams {
 // section (model/arch/<name>.cpp) runs after it.
 Status read_common_hparams(const gguf::Metadata& metadata, HParams& hp);
 
-// Refuses keys that would change the graph and that the family's section does not read: soft caps, scales, windows and the
-// like of its relatives. `followed`: those it does read, without "<arch>.". A value that changes nothing is let pass.
+// Refuses keys that would change the graph and that the family's section does not read: soft caps, scales, windows and
+// the like of its relatives. `followed`: those it does read, without "<arch>.". A value that changes nothing is let
+// pass.
 Status refuse_other_graphs(const gguf::Metadata& metadata, const HParams& hp, std::span<const char* const> followed);
 
 // What must hold whatever the family said: called after the family's section.
@@ -62,8 +61,8 @@ Status check_hparams(const HParams& hp);
 // Bytes of K and V of one position, over all layers.
 int64_t kv_bytes_per_token(const HParams& hp, DType type_k, DType type_v);
 
-// Inverse frequencies [n_rot/2] for a rope base, scaling applied; `factors` [n_rot/2] divide them (Llama 3), may be null.
-// `mscale` receives YaRN's factor on cosines and sines (1 otherwise).
+// Inverse frequencies [n_rot/2] for a rope base, scaling applied; `factors` [n_rot/2] divide them (Llama 3), may be
+// null. `mscale` receives YaRN's factor on cosines and sines (1 otherwise).
 std::vector<double> rope_inv_freq(const HParams& hp, double base, const float* factors, float* mscale);
 
 }  // namespace minfer

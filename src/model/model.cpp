@@ -72,7 +72,8 @@ Result<int64_t> Model::random_bytes(const std::string& geometry, DType type, boo
   MINFER_TRY(table.first_error());
   int64_t packed = 0;
   for (const Weight& w : table.weights()) {
-    if (packs && w.role == WeightRole::kMatMul) packed += w.plain.shape.rows() * dtype_row_bytes(w.plain.dtype, w.plain.shape.last());
+    if (packs && w.role == WeightRole::kMatMul)
+      packed += w.plain.shape.rows() * dtype_row_bytes(w.plain.dtype, w.plain.shape.last());
   }
   return source.bytes() + packed;
 }
@@ -84,7 +85,9 @@ Status Model::read_vocabulary() {
   const std::string kind = MINFER_TRY(m.get<std::string>("tokenizer.ggml.model"));
   if (kind == "none") {  // a model without text: its table says how many ids there are
     const gguf::TensorInfo* table = MINFER_TRY(file_->require("token_embd.weight"));
-    if (table->shape[0] > INT32_MAX) return make_error(ErrorCode::kCorrupt, "[model] {}: tensor 'token_embd.weight' has {} rows", file_->path(), table->shape[0]);
+    if (table->shape[0] > INT32_MAX)
+      return make_error(ErrorCode::kCorrupt, "[model] {}: tensor 'token_embd.weight' has {} rows", file_->path(),
+                        table->shape[0]);
     hp_.n_vocab = static_cast<int32_t>(table->shape[0]);
     return {};
   }
@@ -94,11 +97,14 @@ Status Model::read_vocabulary() {
   // The table may have more rows than the vocabulary has tokens (padding), never fewer.
   const gguf::TensorInfo* table = file_->find("token_embd.weight");
   if (table == nullptr || table->shape.rank != 2) {
-    return make_error(ErrorCode::kNotFound, "[model] {}: tensor 'token_embd.weight' is missing or not a matrix, expected [{}, {}]", file_->path(), n, hp_.n_embd);
+    return make_error(ErrorCode::kNotFound,
+                      "[model] {}: tensor 'token_embd.weight' is missing or not a matrix, expected [{}, {}]",
+                      file_->path(), n, hp_.n_embd);
   }
   if (table->shape[0] < n || table->shape[0] > INT32_MAX) {
-    return make_error(ErrorCode::kCorrupt, "[model] {}: the vocabulary has {} tokens but tensor 'token_embd.weight' has {} rows", file_->path(), n,
-                      table->shape[0]);
+    return make_error(ErrorCode::kCorrupt,
+                      "[model] {}: the vocabulary has {} tokens but tensor 'token_embd.weight' has {} rows",
+                      file_->path(), n, table->shape[0]);
   }
   hp_.n_vocab = static_cast<int32_t>(table->shape[0]);
   if (m.has("tokenizer.chat_template")) chat_template_ = MINFER_TRY(m.get<std::string>("tokenizer.chat_template"));
@@ -116,12 +122,15 @@ Status Model::read_tensors() {
   }
   if (file_) {
     for (const auto& t : file_->tensors()) {
-      const bool stale = t.name.ends_with(".attn_rot_embd") || t.name.ends_with(".attn_rot_embd.weight");  // a table of old converters
+      const bool stale =
+          t.name.ends_with(".attn_rot_embd") || t.name.ends_with(".attn_rot_embd.weight");  // a table of old converters
       if (used.count(t.name) == 0 && !stale) unused.push_back(t.name);
     }
   }
   if (!unused.empty()) {
-    return make_error(ErrorCode::kUnsupported, "[model] {}: {} tensors are not part of family '{}' as minfer knows it (first: '{}'); running without them would be wrong",
+    return make_error(ErrorCode::kUnsupported,
+                      "[model] {}: {} tensors are not part of family '{}' as minfer knows it (first: '{}'); running "
+                      "without them would be wrong",
                       file_->path(), unused.size(), hp_.arch, unused[0]);
   }
   return {};

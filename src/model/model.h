@@ -32,10 +32,10 @@ class Model {
   const ModelWeights& weight_ids() const { return ids_; }
   const WeightTable& weights() const { return *table_; }
   TensorSource& source() const { return *source_; }
-  const gguf::File* file() const { return file_ ? &*file_ : nullptr; }   // null for random models
+  const gguf::File* file() const { return file_ ? &*file_ : nullptr; }  // null for random models
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
-  const std::string& chat_template() const { return chat_template_; }   // Jinja text, empty when the file has none
-  const std::string& name() const { return name_; }                      // general.name or the file's stem
+  const std::string& chat_template() const { return chat_template_; }  // Jinja text, empty when the file has none
+  const std::string& name() const { return name_; }                    // general.name or the file's stem
   int64_t parameters() const { return parameters_; }
 
   // The graph of one step.

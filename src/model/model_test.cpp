@@ -36,7 +36,8 @@ struct Parts {
     t.data.resize(t.spec.bytes());
     if (type == DType::kF32) {
       for (size_t i = 0; i < t.data.size() / 4; ++i) {
-        const float x = 0.05f * static_cast<float>(static_cast<int>((i * 7 + name.size() * 3) % 23) - 11) + (shape.rank == 1 ? 1.0f : 0.0f);
+        const float x = 0.05f * static_cast<float>(static_cast<int>((i * 7 + name.size() * 3) % 23) - 11) +
+                        (shape.rank == 1 ? 1.0f : 0.0f);
         std::memcpy(&t.data[i * 4], &x, sizeof x);
       }
     }
@@ -75,7 +76,8 @@ Parts good(const std::string& arch, bool experts = false) {
   p.set("attention.head_count", static_cast<uint32_t>(kHeads));
   p.set("attention.head_count_kv", static_cast<uint32_t>(kHeadsKv));
   p.set("attention.layer_norm_rms_epsilon", 1e-5f);
-  const std::vector<std::string> tokens{"<unk>", "<s>", "</s>", "\u2581a", "\u2581b", "\u2581c", "\u2581d", "\u2581e"};  // one less than rows
+  const std::vector<std::string> tokens{"<unk>",   "<s>",     "</s>",    "\u2581a",
+                                        "\u2581b", "\u2581c", "\u2581d", "\u2581e"};  // one less than rows
   p.meta.set("tokenizer.ggml.model", "llama");
   p.meta.set_strings("tokenizer.ggml.tokens", std::span<const std::string>(tokens));
   const std::vector<float> scores(tokens.size(), 0.0f);
@@ -175,13 +177,22 @@ const std::vector<Recipe>& recipes() {
       {"good_gemma", "gemma", [](Parts&) {}, {}},
       {"good_gemma3", "gemma3", [](Parts&) {}, {}},
       {"tied", "llama", [](Parts& p) { p.tensors.erase(p.tensors.begin() + 2); }, {}},
-      {"heads_kv_absent_means_heads", "llama", [](Parts& p) { p.meta.remove("llama.attention.head_count_kv"); }, {"attn_k.weight", "[4, 8]", "[8, 8]"}},
+      {"heads_kv_absent_means_heads",
+       "llama",
+       [](Parts& p) { p.meta.remove("llama.attention.head_count_kv"); },
+       {"attn_k.weight", "[4, 8]", "[8, 8]"}},
       {"f16_norms", "llama", [](Parts& p) { p.reshape("blk.0.attn_norm.weight", {kEmbd}, DType::kF16); }, {}},
       {"half_rotary", "llama", set("rope.dimension_count", uint32_t{2}), {}},
       // family
-      {"arch_unknown", "llama", [](Parts& p) { p.meta.set("general.architecture", "llamb"); }, {"'llamb'", "known", "llama", "qwen3"}},
+      {"arch_unknown",
+       "llama",
+       [](Parts& p) { p.meta.set("general.architecture", "llamb"); },
+       {"'llamb'", "known", "llama", "qwen3"}},
       {"arch_absent", "llama", [](Parts& p) { p.meta.remove("general.architecture"); }, {"general.architecture"}},
-      {"arch_number", "llama", [](Parts& p) { p.meta.set("general.architecture", uint32_t{1}); }, {"general.architecture", "UINT32"}},
+      {"arch_number",
+       "llama",
+       [](Parts& p) { p.meta.set("general.architecture", uint32_t{1}); },
+       {"general.architecture", "UINT32"}},
       // counts
       {"layers_absent", "llama", [](Parts& p) { p.meta.remove("llama.block_count"); }, {"llama.block_count"}},
       {"layers_0", "llama", set("block_count", uint32_t{0}), {"llama.block_count", "found 0"}},
@@ -198,36 +209,55 @@ const std::vector<Recipe>& recipes() {
       {"ff_other", "llama", set("feed_forward_length", uint32_t{13}), {"blk.0.ffn_gate.weight", "[12, 8]", "[13, 8]"}},
       // heads
       {"heads_0", "llama", set("attention.head_count", uint32_t{0}), {"llama.attention.head_count", "found 0"}},
-      {"heads_no_divisor", "llama", [](Parts& p) { p.set("attention.head_count", uint32_t{3}); }, {"llama.embedding_length", "8", "multiple", "3"}},
-      {"heads_kv_0", "llama", set("attention.head_count_kv", uint32_t{0}), {"llama.attention.head_count_kv", "found 0"}},
-      {"heads_kv_more", "llama", set("attention.head_count_kv", uint32_t{4}), {"llama.attention.head_count_kv", "found 4"}},
-      {"heads_kv_no_divisor", "llama",
+      {"heads_no_divisor",
+       "llama",
+       [](Parts& p) { p.set("attention.head_count", uint32_t{3}); },
+       {"llama.embedding_length", "8", "multiple", "3"}},
+      {"heads_kv_0",
+       "llama",
+       set("attention.head_count_kv", uint32_t{0}),
+       {"llama.attention.head_count_kv", "found 0"}},
+      {"heads_kv_more",
+       "llama",
+       set("attention.head_count_kv", uint32_t{4}),
+       {"llama.attention.head_count_kv", "found 4"}},
+      {"heads_kv_no_divisor",
+       "llama",
        [](Parts& p) {
          p.set("attention.head_count", uint32_t{4});
          p.set("attention.head_count_kv", uint32_t{3});
        },
        {"llama.attention.head_count_kv", "found 3", "divisor", "4"}},
-      {"heads_per_layer_differ", "llama",
+      {"heads_per_layer_differ",
+       "llama",
        [](Parts& p) {
          const std::vector<uint32_t> kv{1, 2};
          p.set("block_count", uint32_t{2});
          p.meta.set_array<uint32_t>("llama.attention.head_count_kv", kv);
        },
        {"llama.attention.head_count_kv", "different values per layer"}},
-      {"heads_per_layer_short", "llama",
+      {"heads_per_layer_short",
+       "llama",
        [](Parts& p) {
          const std::vector<uint32_t> kv{1, 1, 1};
          p.meta.set_array<uint32_t>("llama.attention.head_count_kv", kv);
        },
        {"llama.attention.head_count_kv", "3"}},
       {"key_length_0", "llama", set("attention.key_length", uint32_t{0}), {"llama.attention.key_length", "found 0"}},
-      {"key_length_other", "llama", [](Parts& p) { p.set("attention.key_length", uint32_t{6}), p.set("attention.value_length", uint32_t{6}); },
+      {"key_length_other",
+       "llama",
+       [](Parts& p) { p.set("attention.key_length", uint32_t{6}), p.set("attention.value_length", uint32_t{6}); },
        {"blk.0.attn_q.weight", "[8, 8]", "[12, 8]"}},
       {"key_length_huge", "llama", set("attention.key_length", uint32_t{1} << 20), {"llama.attention.key_length"}},
-      {"value_length_other", "llama", set("attention.value_length", uint32_t{6}), {"llama.attention.value_length", "found 6"}},
-      {"heads_times_size_huge", "llama",
+      {"value_length_other",
+       "llama",
+       set("attention.value_length", uint32_t{6}),
+       {"llama.attention.value_length", "found 6"}},
+      {"heads_times_size_huge",
+       "llama",
        [](Parts& p) {
-         for (const char* key : {"embedding_length", "attention.head_count", "attention.head_count_kv"}) p.set(key, uint32_t{1} << 24);
+         for (const char* key : {"embedding_length", "attention.head_count", "attention.head_count_kv"})
+           p.set(key, uint32_t{1} << 24);
          p.set("attention.key_length", uint32_t{1024});
        },
        {"llama.attention.head_count", "16777216"}},
@@ -240,26 +270,56 @@ const std::vector<Recipe>& recipes() {
       {"rope_base_0", "llama", set("rope.freq_base", 0.0f), {"llama.rope.freq_base", "found 0"}},
       {"rope_base_nan", "llama", set("rope.freq_base", kNan), {"llama.rope.freq_base", "nan"}},
       {"rope_base_inf", "llama", set("rope.freq_base", kInf), {"llama.rope.freq_base", "inf"}},
-      {"rope_scaling_unknown", "llama", [](Parts& p) { p.set("rope.scaling.type", "longrope"); }, {"llama.rope.scaling.type", "longrope"}},
-      {"rope_factor_0", "llama", [](Parts& p) { p.set("rope.scaling.type", "linear"), p.set("rope.scaling.factor", 0.0f); }, {"rope.scaling.factor", "found 0"}},
-      {"rope_factor_nan", "llama", [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.factor", kNan); }, {"rope.scaling.factor", "nan"}},
-      {"yarn_ctx_0", "llama", [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.original_context_length", uint32_t{0}); },
+      {"rope_scaling_unknown",
+       "llama",
+       [](Parts& p) { p.set("rope.scaling.type", "longrope"); },
+       {"llama.rope.scaling.type", "longrope"}},
+      {"rope_factor_0",
+       "llama",
+       [](Parts& p) { p.set("rope.scaling.type", "linear"), p.set("rope.scaling.factor", 0.0f); },
+       {"rope.scaling.factor", "found 0"}},
+      {"rope_factor_nan",
+       "llama",
+       [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.factor", kNan); },
+       {"rope.scaling.factor", "nan"}},
+      {"yarn_ctx_0",
+       "llama",
+       [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.original_context_length", uint32_t{0}); },
        {"original_context_length", "found 0"}},
-      {"yarn_beta_nan", "llama", [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.yarn_beta_fast", kNan); }, {"yarn_beta_fast", "nan"}},
-      {"yarn_beta_0", "llama", [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.yarn_beta_slow", 0.0f); }, {"yarn_beta_slow", "found 0"}},
-      {"yarn_attn_inf", "llama", [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.attn_factor", kInf); }, {"attn_factor", "inf"}},
-      {"rope_freqs_short", "llama", [](Parts& p) { p.add("rope_freqs.weight", {1}); }, {"rope_freqs.weight", "[1]", "[2]"}},
-      {"rope_freqs_0", "llama",
+      {"yarn_beta_nan",
+       "llama",
+       [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.yarn_beta_fast", kNan); },
+       {"yarn_beta_fast", "nan"}},
+      {"yarn_beta_0",
+       "llama",
+       [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.yarn_beta_slow", 0.0f); },
+       {"yarn_beta_slow", "found 0"}},
+      {"yarn_attn_inf",
+       "llama",
+       [](Parts& p) { p.set("rope.scaling.type", "yarn"), p.set("rope.scaling.attn_factor", kInf); },
+       {"attn_factor", "inf"}},
+      {"rope_freqs_short",
+       "llama",
+       [](Parts& p) { p.add("rope_freqs.weight", {1}); },
+       {"rope_freqs.weight", "[1]", "[2]"}},
+      {"rope_freqs_0",
+       "llama",
        [](Parts& p) {
          p.add("rope_freqs.weight", {2});
          std::fill(p.tensors.back().data.begin(), p.tensors.back().data.end(), std::byte{0});
        },
        {"rope_freqs.weight", "element 0", "found 0"}},
-      {"rope_freqs_f16", "llama", [](Parts& p) { p.add("rope_freqs.weight", {2}, DType::kF16); }, {"rope_freqs.weight", "f16"}},
+      {"rope_freqs_f16",
+       "llama",
+       [](Parts& p) { p.add("rope_freqs.weight", {2}, DType::kF16); },
+       {"rope_freqs.weight", "f16"}},
       // windows, experts and what a family would not compute
       {"window_negative", "llama", set("attention.sliding_window", int32_t{-5}), {"sliding_window", "-5"}},
       {"window_huge", "llama", set("attention.sliding_window", ~0u), {"sliding_window"}},
-      {"pattern_negative", "gemma3", set("attention.sliding_window_pattern", int32_t{-1}), {"sliding_window_pattern", "-1"}},
+      {"pattern_negative",
+       "gemma3",
+       set("attention.sliding_window_pattern", int32_t{-1}),
+       {"sliding_window_pattern", "-1"}},
       {"local_base_nan", "gemma3", set("rope.local.freq_base", kNan), {"rope.local.freq_base", "nan"}},
       {"softcap_nan", "gemma3", set("final_logit_softcapping", kNan), {"final_logit_softcapping", "nan"}},
       {"softcap_negative", "gemma3", set("final_logit_softcapping", -1.0f), {"final_logit_softcapping", "-1"}},
@@ -270,24 +330,65 @@ const std::vector<Recipe>& recipes() {
       {"experts_used_more", "llama+moe", set("expert_used_count", uint32_t{9}), {"llama.expert_used_count", "found 9"}},
       {"experts_used_0", "llama+moe", set("expert_used_count", uint32_t{0}), {"llama.expert_used_count", "found 0"}},
       {"experts_used_without", "llama", set("expert_used_count", uint32_t{2}), {"llama.expert_used_count", "found 2"}},
-      {"experts_other", "llama+moe", set("expert_count", uint32_t{4}), {"blk.0.ffn_gate_inp.weight", "[3, 8]", "[4, 8]"}},
+      {"experts_other",
+       "llama+moe",
+       set("expert_count", uint32_t{4}),
+       {"blk.0.ffn_gate_inp.weight", "[3, 8]", "[4, 8]"}},
       {"experts_huge", "llama+moe", set("expert_count", ~0u), {"llama.expert_count"}},
       // vocabulary and tensors
-      {"vocab_more_than_rows", "llama", [](Parts& p) { p.reshape("token_embd.weight", {7, kEmbd}); }, {"8 tokens", "7 rows"}},
+      {"vocab_more_than_rows",
+       "llama",
+       [](Parts& p) {
+         p.reshape("token_embd.weight", {7, kEmbd});
+       },
+       {"8 tokens", "7 rows"}},
       {"table_is_vector", "llama", [](Parts& p) { p.reshape("token_embd.weight", {kEmbd}); }, {"token_embd.weight"}},
       {"table_absent", "llama", [](Parts& p) { p.tensors.erase(p.tensors.begin()); }, {"token_embd.weight"}},
-      {"output_other", "llama", [](Parts& p) { p.reshape("output.weight", {8, kEmbd}); }, {"output.weight", "[8, 8]", "[9, 8]"}},
-      {"norm_absent", "llama", [](Parts& p) { p.tensors.erase(p.tensors.begin() + 1); }, {"output_norm.weight", "missing"}},
-      {"norm_matrix", "llama", [](Parts& p) { p.reshape("output_norm.weight", {2, 4}); }, {"output_norm.weight", "[2, 4]", "[8]"}},
-      {"weight_i32", "llama", [](Parts& p) { p.reshape("blk.0.attn_q.weight", {8, 8}, DType::kI32); }, {"blk.0.attn_q.weight", "i32"}},
+      {"output_other",
+       "llama",
+       [](Parts& p) {
+         p.reshape("output.weight", {8, kEmbd});
+       },
+       {"output.weight", "[8, 8]", "[9, 8]"}},
+      {"norm_absent",
+       "llama",
+       [](Parts& p) { p.tensors.erase(p.tensors.begin() + 1); },
+       {"output_norm.weight", "missing"}},
+      {"norm_matrix",
+       "llama",
+       [](Parts& p) {
+         p.reshape("output_norm.weight", {2, 4});
+       },
+       {"output_norm.weight", "[2, 4]", "[8]"}},
+      {"weight_i32",
+       "llama",
+       [](Parts& p) {
+         p.reshape("blk.0.attn_q.weight", {8, 8}, DType::kI32);
+       },
+       {"blk.0.attn_q.weight", "i32"}},
       {"bias_short", "llama", [](Parts& p) { p.add("blk.0.attn_q.bias", {4}); }, {"blk.0.attn_q.bias", "[4]", "[8]"}},
-      {"tensor_unknown", "llama", [](Parts& p) { p.add("blk.0.attn_sinks.weight", {2}); }, {"blk.0.attn_sinks.weight", "llama"}},
-      {"layer_unknown", "llama", [](Parts& p) { p.add("blk.1.attn_norm.weight", {kEmbd}); }, {"blk.1.attn_norm.weight"}},
-      {"experts_2d", "llama+moe", [](Parts& p) { p.reshape("blk.0.ffn_up_exps.weight", {kExperts * kFf, kEmbd}); }, {"blk.0.ffn_up_exps.weight", "[36, 8]"}},
-      {"q_norm_absent", "qwen3", [](Parts& p) { p.tensors.erase(p.tensors.begin() + 9); }, {"blk.0.attn_q_norm.weight", "missing"}},
+      {"tensor_unknown",
+       "llama",
+       [](Parts& p) { p.add("blk.0.attn_sinks.weight", {2}); },
+       {"blk.0.attn_sinks.weight", "llama"}},
+      {"layer_unknown",
+       "llama",
+       [](Parts& p) { p.add("blk.1.attn_norm.weight", {kEmbd}); },
+       {"blk.1.attn_norm.weight"}},
+      {"experts_2d",
+       "llama+moe",
+       [](Parts& p) {
+         p.reshape("blk.0.ffn_up_exps.weight", {kExperts * kFf, kEmbd});
+       },
+       {"blk.0.ffn_up_exps.weight", "[36, 8]"}},
+      {"q_norm_absent",
+       "qwen3",
+       [](Parts& p) { p.tensors.erase(p.tensors.begin() + 9); },
+       {"blk.0.attn_q_norm.weight", "missing"}},
       {"old_rot_embd", "llama", [](Parts& p) { p.add("blk.0.attn_rot_embd", {2}); }, {}},
       // numbers that mean nothing: no error of the file's form, so they run
-      {"weights_nan", "llama",
+      {"weights_nan",
+       "llama",
        [](Parts& p) {
          for (Tensor& t : p.tensors) std::fill(t.data.begin(), t.data.end(), std::byte{0xff});
        },
@@ -297,7 +398,8 @@ const std::vector<Recipe>& recipes() {
 }
 
 class Spoiled : public ::testing::TestWithParam<Recipe> {};
-INSTANTIATE_TEST_SUITE_P(Models, Spoiled, ::testing::ValuesIn(recipes()), [](const auto& p) { return std::string(p.param.id); });
+INSTANTIATE_TEST_SUITE_P(Models, Spoiled, ::testing::ValuesIn(recipes()),
+                         [](const auto& p) { return std::string(p.param.id); });
 
 TEST_P(Spoiled, EndsAsItShould) {
   const Recipe& r = GetParam();
@@ -307,7 +409,8 @@ TEST_P(Spoiled, EndsAsItShould) {
   const auto model = parts.open();
   if (!r.says.empty()) {
     ASSERT_FALSE(model.ok());
-    for (const std::string& part : r.says) EXPECT_NE(model.error().message.find(part), std::string::npos) << model.error().message;
+    for (const std::string& part : r.says)
+      EXPECT_NE(model.error().message.find(part), std::string::npos) << model.error().message;
     return;
   }
   ASSERT_TRUE(model.ok()) << model.error().message;
@@ -319,10 +422,12 @@ TEST_P(Spoiled, EndsAsItShould) {
   }
 }
 
-// --- malformed files from outside ----------------------------------------------------------------------------------------
+// --- malformed files from outside
+// ----------------------------------------------------------------------------------------
 TEST(MalformedFiles, EndAsTheirManifestSays) {
   const char* env = std::getenv("MINFER_CASES");
-  const std::string dir = (env != nullptr ? std::string(env) : std::string(MINFER_SOURCE_DIR) + "/../shared/cases") + "/gguf-malformed/";
+  const std::string dir =
+      (env != nullptr ? std::string(env) : std::string(MINFER_SOURCE_DIR) + "/../shared/cases") + "/gguf-malformed/";
   std::ifstream in(dir + "manifest.json");
   if (!in) GTEST_SKIP() << "no cases at " << dir;
   const auto base = Model::open(dir + "_valid_base.gguf");
@@ -341,7 +446,8 @@ TEST(MalformedFiles, EndAsTheirManifestSays) {
   }
 }
 
-// --- random models -------------------------------------------------------------------------------------------------------
+// --- random models
+// -------------------------------------------------------------------------------------------------------
 TEST(RandomModels, NamesAndTypesThatThereAreNot) {
   const auto name = Model::random("llama-9", DType::kF16, 1);
   ASSERT_FALSE(name.ok());
@@ -352,7 +458,8 @@ TEST(RandomModels, NamesAndTypesThatThereAreNot) {
   const auto width = Model::random("smollm2-135m", DType::kQ4_K, 1);  // rows of 576 are no multiple of 256
   ASSERT_FALSE(width.ok());
   EXPECT_NE(width.error().message.find("576"), std::string::npos) << width.error().message;
-  EXPECT_NE(width.error().message.find("types that fit: f32, f16, bf16, q4_0"), std::string::npos) << width.error().message;
+  EXPECT_NE(width.error().message.find("types that fit: f32, f16, bf16, q4_0"), std::string::npos)
+      << width.error().message;
 }
 
 TEST(RandomModels, SizeIsKnownBeforeTheyAreMade) {
@@ -365,7 +472,8 @@ TEST(RandomModels, SizeIsKnownBeforeTheyAreMade) {
   EXPECT_FALSE(Model::random_bytes("smollm2-135m", DType::kQ4_K, true).ok());
 }
 
-// --- KV sizes ------------------------------------------------------------------------------------------------------------
+// --- KV sizes
+// ------------------------------------------------------------------------------------------------------------
 TEST(KvBytes, WorkedExamples) {
   HParams hp;
   hp.n_layer = 24, hp.n_head_kv = 2, hp.head_dim = 64;

@@ -1,5 +1,6 @@
 // Inverse frequencies of the rotary embedding, with linear, YaRN and per-frequency (Llama 3) scaling.
-// Source: Su et al. 2021 (RoPE); Peng et al. 2023 (YaRN, section 3); computed in f64 with our own exp and log, so that every
+// Source: Su et al. 2021 (RoPE); Peng et al. 2023 (YaRN, section 3); computed in f64 with our own exp and log, so that
+// every
 //         machine makes the same table.
 #include <algorithm>
 #include <cmath>

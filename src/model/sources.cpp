@@ -33,8 +33,8 @@ Result<std::optional<TensorView>> GgufSource::get(const std::string& name, const
   return std::optional<TensorView>(plain_view(info->dtype, info->shape, file_->data(*info)));
 }
 
-Result<std::optional<DType>> random_tensor_type(const std::string& name, const Shape& shape, WeightRole role, DType type,
-                                                bool tied, const std::string& where) {
+Result<std::optional<DType>> random_tensor_type(const std::string& name, const Shape& shape, WeightRole role,
+                                                DType type, bool tied, const std::string& where) {
   const bool optional = name == "rope_freqs.weight" || name.ends_with(".bias") || (tied && name == "output.weight");
   if (optional) return std::optional<DType>();
   if (role != WeightRole::kMatMul && role != WeightRole::kEmbed) type = DType::kF32;
@@ -45,10 +45,11 @@ Result<std::optional<DType>> random_tensor_type(const std::string& name, const S
     if (quant::find_format(t) == nullptr || shape.last() % dtype_info(t).block_size != 0) continue;
     fitting += (fitting.empty() ? "" : ", ") + std::string(dtype_info(t).name);
   }
-  return make_error(ErrorCode::kInvalidArgument,
-                    "[model] {}: tensor '{}' has rows of {} values, which the blocks of {} values of type {} do not divide; "
-                    "types that fit: {}",
-                    where, name, shape.last(), dtype_info(type).block_size, dtype_info(type).name, fitting);
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "[model] {}: tensor '{}' has rows of {} values, which the blocks of {} values of type {} do not divide; "
+      "types that fit: {}",
+      where, name, shape.last(), dtype_info(type).block_size, dtype_info(type).name, fitting);
 }
 
 Result<std::optional<TensorView>> SizeSource::get(const std::string& name, const Shape& shape, WeightRole role) {
@@ -65,17 +66,19 @@ Result<std::optional<TensorView>> RandomSource::get(const std::string& name, con
   const DType type = *chosen;
   const bool matrix = role == WeightRole::kMatMul || role == WeightRole::kEmbed;
   const int64_t k = shape.last(), rows = shape.rows(), row_bytes = dtype_row_bytes(type, k);
-  Buffer buffer = MINFER_TRY_CTX(Buffer::allocate(static_cast<size_t>(rows * row_bytes)), "[model] " + where() + ": tensor '" + name + "'");
+  Buffer buffer = MINFER_TRY_CTX(Buffer::allocate(static_cast<size_t>(rows * row_bytes)),
+                                 "[model] " + where() + ": tensor '" + name + "'");
   uint64_t state = seed_;
   for (char c : name) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   const float scale = matrix ? std::sqrt(3.0f / static_cast<float>(k)) : 0.1f;
   std::vector<float> row(static_cast<size_t>(k));
-  // Encoding every row would take minutes for a K-quant of a large geometry: a few rows are encoded with care and repeated,
-  // rotated by whole blocks so that no two neighbours are equal.
+  // Encoding every row would take minutes for a K-quant of a large geometry: a few rows are encoded with care and
+  // repeated, rotated by whole blocks so that no two neighbours are equal.
   const int64_t distinct = matrix ? std::min<int64_t>(rows, 64) : rows;
   for (int64_t r = 0; r < distinct; ++r) {
     for (float& x : row) {
-      const auto u = static_cast<float>(static_cast<int64_t>(next_random(state) >> 40) - (1 << 23)) * 0x1p-23f;  // [-1, 1)
+      const auto u =
+          static_cast<float>(static_cast<int64_t>(next_random(state) >> 40) - (1 << 23)) * 0x1p-23f;  // [-1, 1)
       x = matrix ? u * scale : 1.0f + u * scale;
     }
     MINFER_TRY(quant::format(type).encode_row(row.data(), buffer.data() + r * row_bytes, k));

@@ -21,13 +21,14 @@ class GgufSource final : public TensorSource {
 
 // What a random model holds: matrices of one type, f32 vectors, no biases; `tied`: no output.weight.
 // nullopt: it lacks the tensor. Errors: rows that the type's blocks do not divide; types that do are named.
-Result<std::optional<DType>> random_tensor_type(const std::string& name, const Shape& shape, WeightRole role, DType type,
-                                                bool tied, const std::string& where);
+Result<std::optional<DType>> random_tensor_type(const std::string& name, const Shape& shape, WeightRole role,
+                                                DType type, bool tied, const std::string& where);
 
 // Every tensor of random_tensor_type(): matrices with normal-like values of variance 1/k, norms near 1.
 class RandomSource final : public TensorSource {
  public:
-  RandomSource(std::string geometry, DType type, uint64_t seed, bool tied) : geometry_(std::move(geometry)), type_(type), seed_(seed), tied_(tied) {}
+  RandomSource(std::string geometry, DType type, uint64_t seed, bool tied)
+      : geometry_(std::move(geometry)), type_(type), seed_(seed), tied_(tied) {}
   Result<std::optional<TensorView>> get(const std::string& name, const Shape& shape, WeightRole role) override;
   std::string where() const override { return "random " + geometry_; }
 

@@ -23,27 +23,34 @@ int32_t WeightTable::add(const std::string& name, const Shape& shape, WeightRole
   }
   if (!got->has_value()) {
     if (!optional) {
-      fail(make_error(ErrorCode::kNotFound, "[model] {}: tensor '{}' is missing, expected {}", source_->where(), name, shape.str()));
+      fail(make_error(ErrorCode::kNotFound, "[model] {}: tensor '{}' is missing, expected {}", source_->where(), name,
+                      shape.str()));
     }
     return -1;
   }
   const TensorView view = **got;
   // [n] may also be stored as [1, n] by some converters; everything else must match.
   if (!(view.shape == shape)) {
-    fail(make_error(ErrorCode::kCorrupt, "[model] {}: tensor '{}': found shape {}, expected {}", source_->where(), name, view.shape.str(), shape.str()));
+    fail(make_error(ErrorCode::kCorrupt, "[model] {}: tensor '{}': found shape {}, expected {}", source_->where(), name,
+                    view.shape.str(), shape.str()));
     return -1;
   }
   const DTypeInfo& info = dtype_info(view.dtype);
   if (!info.quantized && view.dtype != DType::kF32 && view.dtype != DType::kF16 && view.dtype != DType::kBF16) {
-    fail(make_error(ErrorCode::kUnsupported, "[model] {}: tensor '{}': found type {}, expected a float or block type", source_->where(), name, info.name));
+    fail(make_error(ErrorCode::kUnsupported, "[model] {}: tensor '{}': found type {}, expected a float or block type",
+                    source_->where(), name, info.name));
     return -1;
   }
   weights_.push_back({name, role, view, source_->info(name)});
   return static_cast<int32_t>(weights_.size()) - 1;
 }
 
-int32_t WeightTable::need(const std::string& name, Shape shape, WeightRole role) { return add(name, shape, role, false); }
-int32_t WeightTable::maybe(const std::string& name, Shape shape, WeightRole role) { return add(name, shape, role, true); }
+int32_t WeightTable::need(const std::string& name, Shape shape, WeightRole role) {
+  return add(name, shape, role, false);
+}
+int32_t WeightTable::maybe(const std::string& name, Shape shape, WeightRole role) {
+  return add(name, shape, role, true);
+}
 
 int32_t WeightTable::again(int32_t index, WeightRole role) {
   if (error_ || index < 0) return -1;
@@ -67,8 +74,8 @@ int32_t WeightTable::table(std::string name, std::vector<double> values) {
   return static_cast<int32_t>(weights_.size()) - 1;
 }
 
-Result<LoadedWeights> load_weights(const WeightTable& table, TensorSource& source, const Backend& backend, ThreadPool& pool,
-                                   const std::function<bool(int64_t, int64_t)>& progress) {
+Result<LoadedWeights> load_weights(const WeightTable& table, TensorSource& source, const Backend& backend,
+                                   ThreadPool& pool, const std::function<bool(int64_t, int64_t)>& progress) {
   LoadedWeights out;
   int64_t total = 0, done = 0;
   auto bytes_of = [](const TensorView& v) { return v.shape.rows() * dtype_row_bytes(v.dtype, v.shape.last()); };

@@ -16,10 +16,10 @@
 namespace minfer {
 
 enum class WeightRole : uint8_t {
-  kMatMul,   // [out, in] or experts [n_expert, out, in]: packed by the backend
-  kVector,   // norms and biases: f32
-  kEmbed,    // rows looked up by token id: kept as in the file
-  kHost,     // f64 tables made by the loader (inverse frequencies)
+  kMatMul,  // [out, in] or experts [n_expert, out, in]: packed by the backend
+  kVector,  // norms and biases: f32
+  kEmbed,   // rows looked up by token id: kept as in the file
+  kHost,    // f64 tables made by the loader (inverse frequencies)
 };
 
 struct Weight {
@@ -76,7 +76,7 @@ struct LoadedWeights {
 
 // Packs, converts vectors to f32 and drops source pages as they are consumed. progress(done, total) in bytes; returning
 // false cancels.
-Result<LoadedWeights> load_weights(const WeightTable& table, TensorSource& source, const Backend& backend, ThreadPool& pool,
-                                   const std::function<bool(int64_t, int64_t)>& progress);
+Result<LoadedWeights> load_weights(const WeightTable& table, TensorSource& source, const Backend& backend,
+                                   ThreadPool& pool, const std::function<bool(int64_t, int64_t)>& progress);
 
 }  // namespace minfer

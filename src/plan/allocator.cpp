@@ -10,7 +10,8 @@ namespace minfer {
 int64_t place_allocations(std::vector<Allocation>& allocations, int64_t alignment) {
   std::vector<size_t> order(allocations.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return allocations[a].bytes > allocations[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return allocations[a].bytes > allocations[b].bytes; });
   std::vector<size_t> placed;  // sorted by offset
   int64_t total = 0;
   for (size_t i : order) {

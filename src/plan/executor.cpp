@@ -19,13 +19,14 @@ Status Plan::run(ThreadPool& pool, const RunHooks& hooks) {
       if (!w.barrier()) return;
       if (hooks.tracer != nullptr && lead) {
         hooks.tracer->node({op_info(step.op).name, step.kernel_name.c_str(),
-                            step.outputs.empty() ? std::string() : graph_.value(step.outputs[0]).name, step.attrs.layer, t0, now_ns(),
-                            step.cost.bytes, step.cost.flops});
+                            step.outputs.empty() ? std::string() : graph_.value(step.outputs[0]).name, step.attrs.layer,
+                            t0, now_ns(), step.cost.bytes, step.cost.flops});
       }
       if (hooks.observer != nullptr) {
         if (lead) {
           for (ValueId id : step.outputs) {
-            auto seen = hooks.observer->on_value(graph_.value(id).name, op_info(step.op).name, step.attrs.layer, view_of(id));
+            auto seen =
+                hooks.observer->on_value(graph_.value(id).name, op_info(step.op).name, step.attrs.layer, view_of(id));
             if (!seen.ok()) w.fail(std::move(seen).error());
           }
         }
@@ -36,7 +37,8 @@ Status Plan::run(ThreadPool& pool, const RunHooks& hooks) {
   if (!status.ok()) return std::move(status).error().with_context("[step]");
   if (hooks.tracer != nullptr) {
     const auto rows = graph_.outputs.empty() ? 0 : output(0).shape.rows();
-    hooks.tracer->step({static_cast<int32_t>(inputs_[static_cast<size_t>(InputKind::kTokens)].size()), static_cast<int32_t>(rows), begin, now_ns()});
+    hooks.tracer->step({static_cast<int32_t>(inputs_[static_cast<size_t>(InputKind::kTokens)].size()),
+                        static_cast<int32_t>(rows), begin, now_ns()});
   }
   return {};
 }

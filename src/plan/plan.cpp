@@ -20,7 +20,8 @@ NodeDesc describe(const Graph& graph, const Node& node, const std::vector<Tensor
     if (d.present[i]) d.in[i] = views[static_cast<size_t>(node.inputs[i])];
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) d.out[i] = views[static_cast<size_t>(node.outputs[i])];
-  return NodeDesc{node.op, node.attrs, {d.in, node.inputs.size()}, {d.out, node.outputs.size()}, {d.present, node.inputs.size()}};
+  return NodeDesc{
+      node.op, node.attrs, {d.in, node.inputs.size()}, {d.out, node.outputs.size()}, {d.present, node.inputs.size()}};
 }
 
 const std::string* forced_name(const PlanOptions& options, Op op) {
@@ -32,15 +33,17 @@ const std::string* forced_name(const PlanOptions& options, Op op) {
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> Plan::make(Graph graph, const Backend& backend, const Externals& externals, std::shared_ptr<Arena> arena,
-                                         const PlanOptions& options) {
+Result<std::unique_ptr<Plan>> Plan::make(Graph graph, const Backend& backend, const Externals& externals,
+                                         std::shared_ptr<Arena> arena, const PlanOptions& options) {
   std::unique_ptr<Plan> plan(new Plan);
   plan->graph_ = std::move(graph);
   plan->arena_ = std::move(arena);
   plan->pass_reports_ = MINFER_TRY_CTX(run_passes(plan->graph_, fusion_passes(), options.disabled_passes), "[plan]");
-  MINFER_TRY_CTX(decompose(plan->graph_, [&](const Graph&, const Node& node) {
-    return !op_info(node.op).composite || !backend.kernels(node.op).empty();
-  }), "[plan]");
+  MINFER_TRY_CTX(decompose(plan->graph_,
+                           [&](const Graph&, const Node& node) {
+                             return !op_info(node.op).composite || !backend.kernels(node.op).empty();
+                           }),
+                 "[plan]");
   MINFER_TRY_CTX(verify(plan->graph_), "[plan]");
   MINFER_TRY(plan->choose_kernels(backend, externals, options));
   MINFER_TRY(plan->place(options.n_threads));
@@ -95,7 +98,8 @@ Status Plan::choose_kernels(const Backend& backend, const Externals& externals, 
       std::string all;
       for (const auto& r : step.refusals) all += "; " + r;
       return make_error(ErrorCode::kUnsupported, "[plan] {} of layer {}: no kernel of device '{}' accepts it{}",
-                        op_text(node.op, graph_.input_descs(node)), node.attrs.layer, backend.name(), all.empty() ? "; it has none" : all);
+                        op_text(node.op, graph_.input_descs(node)), node.attrs.layer, backend.name(),
+                        all.empty() ? "; it has none" : all);
     }
     step.kernel_name = std::string(step.kernel->name) + "/" + step.kernel->isa;
     step.cost = node_cost(desc);
@@ -118,11 +122,13 @@ Status Plan::place(int n_threads) {
       const ValueId out = step.outputs[o];
       const auto& l = life[static_cast<size_t>(out)];
       const int k = step.kernel->in_place;
-      if (o == 0 && k >= 0 && static_cast<size_t>(k) < step.inputs.size() && step.inputs[static_cast<size_t>(k)] != kNoValue) {
+      if (o == 0 && k >= 0 && static_cast<size_t>(k) < step.inputs.size() &&
+          step.inputs[static_cast<size_t>(k)] != kNoValue) {
         const ValueId in = step.inputs[static_cast<size_t>(k)];
         const auto& li = life[static_cast<size_t>(in)];
         const int uses = static_cast<int>(std::count(step.inputs.begin(), step.inputs.end(), in));
-        if (home[static_cast<size_t>(in)] >= 0 && li.last == static_cast<int32_t>(n) && uses == 1 && bytes_of(in) == bytes_of(out)) {
+        if (home[static_cast<size_t>(in)] >= 0 && li.last == static_cast<int32_t>(n) && uses == 1 &&
+            bytes_of(in) == bytes_of(out)) {
           home[static_cast<size_t>(out)] = home[static_cast<size_t>(in)];
           auto& a = allocations[static_cast<size_t>(home[static_cast<size_t>(out)])];
           a.last = std::max(a.last, l.last);

@@ -29,8 +29,8 @@ struct Arena {
 };
 
 struct PlanOptions {
-  std::vector<std::string> disabled_passes;                          // MINFER_DISABLE_PASS
-  std::vector<std::pair<std::string, std::string>> forced_kernels;   // MINFER_KERNEL=<op>:<name>
+  std::vector<std::string> disabled_passes;                         // MINFER_DISABLE_PASS
+  std::vector<std::pair<std::string, std::string>> forced_kernels;  // MINFER_KERNEL=<op>:<name>
   int n_threads = 1;
 };
 
@@ -85,8 +85,8 @@ class Plan {
 
   Graph graph_;
   std::vector<Step> steps_;
-  std::vector<TensorView> views_;     // per value; data of activations set by bind()
-  std::vector<int64_t> offsets_;      // per value: offset in the arena, -1 for externals and inputs
+  std::vector<TensorView> views_;  // per value; data of activations set by bind()
+  std::vector<int64_t> offsets_;   // per value: offset in the arena, -1 for externals and inputs
   std::array<std::vector<int32_t>, kInputKindCount> inputs_;
   std::vector<PassReport> pass_reports_;
   std::shared_ptr<Arena> arena_;

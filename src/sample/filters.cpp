@@ -9,8 +9,10 @@
 namespace minfer {
 
 void apply_penalties(std::span<float> logits, std::span<const int32_t> history, const SamplingParams& p) {
-  if (p.repeat_last_n == 0 || (p.repeat_penalty == 1.0f && p.frequency_penalty == 0.0f && p.presence_penalty == 0.0f)) return;
-  if (p.repeat_last_n > 0 && history.size() > static_cast<size_t>(p.repeat_last_n)) history = history.last(static_cast<size_t>(p.repeat_last_n));
+  if (p.repeat_last_n == 0 || (p.repeat_penalty == 1.0f && p.frequency_penalty == 0.0f && p.presence_penalty == 0.0f))
+    return;
+  if (p.repeat_last_n > 0 && history.size() > static_cast<size_t>(p.repeat_last_n))
+    history = history.last(static_cast<size_t>(p.repeat_last_n));
   std::unordered_map<int32_t, int32_t> counts;
   for (int32_t id : history) {
     if (id >= 0 && static_cast<size_t>(id) < logits.size()) ++counts[id];

@@ -12,7 +12,10 @@ namespace {
 bool before(const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; }
 
 Error bad_logits(float value, size_t id) {
-  return make_error(ErrorCode::kInternal, "[sample] logit of token {} is {}, expected a finite number: the model's weights or activations overflowed", id, value);
+  return make_error(
+      ErrorCode::kInternal,
+      "[sample] logit of token {} is {}, expected a finite number: the model's weights or activations overflowed", id,
+      value);
 }
 
 }  // namespace
@@ -42,7 +45,9 @@ Status check_sampling(const SamplingParams& p) {
   }
   for (const auto& [id, bias] : p.logit_bias) {
     if (id < 0 || std::isnan(bias) || bias == INFINITY) {
-      return make_error(ErrorCode::kInvalidArgument, "[sample] logit_bias of token {}: found {}, expected a token id and a number or -infinity", id, bias);
+      return make_error(ErrorCode::kInvalidArgument,
+                        "[sample] logit_bias of token {}: found {}, expected a token id and a number or -infinity", id,
+                        bias);
     }
   }
   return {};
@@ -62,7 +67,8 @@ Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const i
   adjusted_.assign(logits.begin(), logits.end());
   for (const auto& [id, bias] : params_.logit_bias) {
     if (static_cast<size_t>(id) >= logits.size()) {
-      return make_error(ErrorCode::kOutOfRange, "[sample] logit_bias: token id {}, expected 0 to {}", id, logits.size() - 1);
+      return make_error(ErrorCode::kOutOfRange, "[sample] logit_bias: token id {}, expected 0 to {}", id,
+                        logits.size() - 1);
     }
     adjusted_[static_cast<size_t>(id)] += bias;
   }

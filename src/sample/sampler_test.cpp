@@ -13,7 +13,8 @@ namespace {
 
 std::vector<Candidate> candidates(std::vector<float> probabilities) {
   std::vector<Candidate> c;
-  for (size_t i = 0; i < probabilities.size(); ++i) c.push_back({static_cast<int32_t>(i), std::log(probabilities[i]), 0});
+  for (size_t i = 0; i < probabilities.size(); ++i)
+    c.push_back({static_cast<int32_t>(i), std::log(probabilities[i]), 0});
   return c;
 }
 
@@ -24,9 +25,11 @@ std::vector<int32_t> ids(const std::vector<Candidate>& c) {
 }
 
 TEST(Philox, PublishedVectors) {
-  EXPECT_THAT(philox4x32({0, 0, 0, 0}, {0, 0}), testing::ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
+  EXPECT_THAT(philox4x32({0, 0, 0, 0}, {0, 0}),
+              testing::ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
   const uint32_t f = 0xffffffffu;
-  EXPECT_THAT(philox4x32({f, f, f, f}, {f, f}), testing::ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
+  EXPECT_THAT(philox4x32({f, f, f, f}, {f, f}),
+              testing::ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
   EXPECT_THAT(philox4x32({0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, {0xa4093822u, 0x299f31d0u}),
               testing::ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
 }

@@ -14,13 +14,16 @@ class Buffer {
   static constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 vector
 
   Buffer() = default;
-  // Zeroed pages; sizes of 2 MiB and more are aligned to huge pages and, unless `huge` is false, advised for them. Without the
-  // advice memory is taken 4 KiB at a time as it is touched: right for large regions that may stay mostly empty.
+  // Zeroed pages; sizes of 2 MiB and more are aligned to huge pages and, unless `huge` is false, advised for them.
+  // Without the advice memory is taken 4 KiB at a time as it is touched: right for large regions that may stay mostly
+  // empty.
   static Result<Buffer> allocate(size_t bytes, bool huge = true);
   // Advises huge pages for the whole ones inside [begin, end) of the buffer. A hint: it changes speed only.
   void advise_huge(size_t begin, size_t end) const;
 
-  Buffer(Buffer&& o) noexcept : data_(o.data_), bytes_(o.bytes_), mapped_(o.mapped_) { o.data_ = nullptr, o.bytes_ = 0, o.mapped_ = 0; }
+  Buffer(Buffer&& o) noexcept : data_(o.data_), bytes_(o.bytes_), mapped_(o.mapped_) {
+    o.data_ = nullptr, o.bytes_ = 0, o.mapped_ = 0;
+  }
   Buffer& operator=(Buffer&& o) noexcept;
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

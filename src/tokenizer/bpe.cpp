@@ -29,7 +29,8 @@ Status ByteBpe::build(const Vocabulary& vocab, std::span<const std::string_view>
     const std::string_view line = merges[rank];
     const size_t space = line.find(' ', 1);  // a symbol has at least one byte and is never a space (byte mapping)
     if (space == std::string_view::npos || space + 1 == line.size()) {
-      return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: found {} bytes without two parts, expected 'left right'", rank,
+      return make_error(ErrorCode::kCorrupt,
+                        "[tokenizer] merges[{}]: found {} bytes without two parts, expected 'left right'", rank,
                         line.size());
     }
     joined.assign(line.substr(0, space));
@@ -39,15 +40,20 @@ Status ByteBpe::build(const Vocabulary& vocab, std::span<const std::string_view>
     const TokenId id = vocab.find(joined);
     if (left == kNoToken || right == kNoToken || id == kNoToken) {
       return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: its {} is not a token of the vocabulary", rank,
-                        left == kNoToken ? "left part" : right == kNoToken ? "right part" : "result");
+                        left == kNoToken    ? "left part"
+                        : right == kNoToken ? "right part"
+                                            : "result");
     }
     // A merge must not spell a control token: text never becomes one.
-    if (vocab.type(left) == TokenType::kControl || vocab.type(right) == TokenType::kControl || vocab.type(id) == TokenType::kControl) continue;
+    if (vocab.type(left) == TokenType::kControl || vocab.type(right) == TokenType::kControl ||
+        vocab.type(id) == TokenType::kControl)
+      continue;
     const uint64_t key = pair_key(left, right);
     size_t i = slot(key);
     while (merges_[i].key != kFree && merges_[i].key != key) i = (i + 1) & (merges_.size() - 1);
     if (merges_[i].key == key) {
-      return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: the same pair as merges[{}]", rank, merges_[i].rank);
+      return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: the same pair as merges[{}]", rank,
+                        merges_[i].rank);
     }
     merges_[i] = {key, static_cast<uint32_t>(rank), id};
   }
@@ -153,8 +159,10 @@ void ByteBpe::encode(std::string_view piece, Scratch& scratch, std::vector<Token
     symbols.push_back({at == 0 ? Scratch::kEnd : at - 1, at + 1, i, 1, id, Scratch::kNoRank});
   }
   if (!symbols.empty()) symbols.back().next = Scratch::kEnd;
-  if (symbols.size() <= kShortPiece) merge_short(symbols);
-  else merge_long(scratch);
+  if (symbols.size() <= kShortPiece)
+    merge_short(symbols);
+  else
+    merge_long(scratch);
   for (const Scratch::Symbol& s : symbols) out.push_back(s.id);
   scratch.cache.insert(piece, {out.data() + first, out.size() - first});
 }

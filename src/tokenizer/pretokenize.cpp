@@ -1,5 +1,5 @@
-// See pretokenize.h. Each scanner takes the leftmost match at the position it stands at, alternatives in the order of the
-// quoted pattern, as the regular expression would.
+// See pretokenize.h. Each scanner takes the leftmost match at the position it stands at, alternatives in the order of
+// the quoted pattern, as the regular expression would.
 #include "tokenizer/pretokenize.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 struct Unit {
   uint32_t cp;
-  uint8_t kind;  // CharClass bits
+  uint8_t kind;   // CharClass bits
   uint8_t bytes;  // 0 at the end of the piece
   bool is(unsigned mask) const { return (kind & mask) != 0; }
   bool newline() const { return cp == '\n' || cp == '\r'; }
@@ -314,17 +314,13 @@ constexpr SplitStep kFalconSteps[] = {split_isolated<Isolate::kRun, is_any_punct
                                       split_digit_triples};
 constexpr SplitStep kDefaultSteps[] = {split_isolated<Isolate::kRun, is_default_punct>, kGpt2,
                                        split_isolated<Isolate::kRun, is_number>, split_digit_triples};
-constexpr SplitStep kDeepseekLlmSteps[] = {split_isolated<Isolate::kOne, is_newline>,
-                                           split_isolated<Isolate::kSpaced, is_deepseek_letter>,
-                                           split_isolated<Isolate::kSpaced, is_deepseek_sign>,
-                                           split_trailing_space,
-                                           split_isolated<Isolate::kRun, is_deepseek_cjk>,
-                                           kEachDigit};
-constexpr SplitStep kDeepseekCoderSteps[] = {split_isolated<Isolate::kOne, is_newline>,
-                                             split_isolated<Isolate::kSpaced, is_letter>,
-                                             split_isolated<Isolate::kSpaced, is_punct>,
-                                             split_isolated<Isolate::kRun, is_deepseek_cjk>,
-                                             kEachDigit};
+constexpr SplitStep kDeepseekLlmSteps[] = {
+    split_isolated<Isolate::kOne, is_newline>,          split_isolated<Isolate::kSpaced, is_deepseek_letter>,
+    split_isolated<Isolate::kSpaced, is_deepseek_sign>, split_trailing_space,
+    split_isolated<Isolate::kRun, is_deepseek_cjk>,     kEachDigit};
+constexpr SplitStep kDeepseekCoderSteps[] = {
+    split_isolated<Isolate::kOne, is_newline>, split_isolated<Isolate::kSpaced, is_letter>,
+    split_isolated<Isolate::kSpaced, is_punct>, split_isolated<Isolate::kRun, is_deepseek_cjk>, kEachDigit};
 
 // Sorted by name. `default` serves files that name no pre-tokenizer.
 constexpr Pretokenizer kPretokenizers[] = {

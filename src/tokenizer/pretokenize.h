@@ -1,7 +1,7 @@
 // Pre-tokenizers of byte-level BPE models: where a text is cut before merging.
-// A pre-tokenizer is a list of steps; each step cuts every piece of the step before. The steps are hand-written scanners
-// over code points, one pass, no backtracking over a run, no recursion: time is linear in the text.
-// Source: the pre_tokenizer sections of the models' tokenizer.json; each scanner in pretokenize.cpp quotes its pattern.
+// A pre-tokenizer is a list of steps; each step cuts every piece of the step before. The steps are hand-written
+// scanners over code points, one pass, no backtracking over a run, no recursion: time is linear in the text. Source:
+// the pre_tokenizer sections of the models' tokenizer.json; each scanner in pretokenize.cpp quotes its pattern.
 // Threads: stateless.
 #pragma once
 
@@ -18,11 +18,11 @@ namespace minfer {
 using SplitStep = void (*)(std::string_view piece, uint32_t base, std::vector<uint32_t>& ends);
 
 struct Pretokenizer {
-  std::string_view name;             // as tokenizer.ggml.pre spells it
+  std::string_view name;  // as tokenizer.ggml.pre spells it
   std::span<const SplitStep> steps;
-  bool nfc = false;                  // the text is brought to NFC first
-  bool ignore_merges = false;        // a piece that is a token as a whole is that token, whatever the merges say
-  bool add_bos = false;              // where the file does not say
+  bool nfc = false;            // the text is brought to NFC first
+  bool ignore_merges = false;  // a piece that is a token as a whole is that token, whatever the merges say
+  bool add_bos = false;        // where the file does not say
 };
 
 // nullptr when there is none of that name.

@@ -33,7 +33,7 @@ struct Scratch {
   std::string text;                  // normalised or escaped text
   std::vector<uint32_t> ends, swap;  // piece boundaries
   std::vector<Symbol> symbols;
-  std::vector<uint64_t> heap;        // rank << 32 | index of the left symbol
+  std::vector<uint64_t> heap;  // rank << 32 | index of the left symbol
   std::vector<Pair> pairs;
   std::unordered_map<std::string_view, uint32_t> unmerge;  // unused token made in this piece -> bytes of its left part
   WordCache cache;
@@ -41,8 +41,9 @@ struct Scratch {
   // Worth keeping: a call on a huge text must not pin its memory.
   bool small() const {
     constexpr size_t kKeepBytes = size_t{4} << 20;
-    return text.capacity() + (ends.capacity() + swap.capacity()) * sizeof(uint32_t) + symbols.capacity() * sizeof(Symbol) +
-               heap.capacity() * sizeof(uint64_t) + pairs.capacity() * sizeof(Pair) <=
+    return text.capacity() + (ends.capacity() + swap.capacity()) * sizeof(uint32_t) +
+               symbols.capacity() * sizeof(Symbol) + heap.capacity() * sizeof(uint64_t) +
+               pairs.capacity() * sizeof(Pair) <=
            kKeepBytes;
   }
 };

@@ -13,12 +13,15 @@ bool is_special(TokenType type) {
   return type == TokenType::kControl || type == TokenType::kUnknown || type == TokenType::kUserDefined;
 }
 
-// An edge word: ((node << 8 | byte) + 1) << 31 | child, so a node has at most 24 bits: one node per byte of special text.
+// An edge word: ((node << 8 | byte) + 1) << 31 | child, so a node has at most 24 bits: one node per byte of special
+// text.
 constexpr size_t kMaxNodes = size_t{1} << 24;
 constexpr int kChildBits = 31;
 constexpr uint64_t kChildMask = (uint64_t{1} << kChildBits) - 1;
 
-uint64_t edge_key(uint32_t node, unsigned char byte) { return ((static_cast<uint64_t>(node) << 8 | byte) + 1) << kChildBits; }
+uint64_t edge_key(uint32_t node, unsigned char byte) {
+  return ((static_cast<uint64_t>(node) << 8 | byte) + 1) << kChildBits;
+}
 
 }  // namespace
 
@@ -50,8 +53,8 @@ Status SpecialMatcher::build(const Vocabulary& vocab) {
     if (is_special(vocab.types[i])) bytes += vocab.pieces[i].size();
   }
   if (bytes >= kMaxNodes) {
-    return make_error(ErrorCode::kUnsupported, "[tokenizer] special tokens: found {} bytes of text, expected fewer than {}", bytes,
-                      kMaxNodes);
+    return make_error(ErrorCode::kUnsupported,
+                      "[tokenizer] special tokens: found {} bytes of text, expected fewer than {}", bytes, kMaxNodes);
   }
   seed_ = hash_seed();
   edges_.assign(std::bit_ceil(bytes * 2 + 2), 0);
@@ -68,7 +71,8 @@ Status SpecialMatcher::build(const Vocabulary& vocab) {
   return {};
 }
 
-std::optional<SpecialMatch> SpecialMatcher::next(std::string_view text, size_t from, const std::vector<ByteRange>& markup) const {
+std::optional<SpecialMatch> SpecialMatcher::next(std::string_view text, size_t from,
+                                                 const std::vector<ByteRange>& markup) const {
   if (terminals_.size() <= 1) return std::nullopt;
   auto range = std::partition_point(markup.begin(), markup.end(), [&](const ByteRange& r) { return r.end <= from; });
   for (size_t begin = from; begin < text.size(); ++begin) {
@@ -82,8 +86,10 @@ std::optional<SpecialMatch> SpecialMatcher::next(std::string_view text, size_t f
       if (node == 0) break;
       ++end;
       const Terminal& t = terminals_[node];
-      if (t.control != kNoToken && end <= control_end) best = SpecialMatch{begin, end, t.control};
-      else if (t.anywhere != kNoToken) best = SpecialMatch{begin, end, t.anywhere};
+      if (t.control != kNoToken && end <= control_end)
+        best = SpecialMatch{begin, end, t.control};
+      else if (t.anywhere != kNoToken)
+        best = SpecialMatch{begin, end, t.anywhere};
     }
     if (best) return best;
   }

@@ -29,7 +29,8 @@ void SpmBpe::build(const Vocabulary& vocab) {
   for (size_t i = 0; i < vocab.size(); ++i) {
     const TokenType type = vocab.types[i];
     const std::string_view text = vocab.texts[i];
-    if (text.empty() || (type != TokenType::kNormal && type != TokenType::kUserDefined && type != TokenType::kUnused)) continue;
+    if (text.empty() || (type != TokenType::kNormal && type != TokenType::kUserDefined && type != TokenType::kUnused))
+      continue;
     mergeable_.insert(text, static_cast<TokenId>(i), vocab.texts);
     longest_ = std::max(longest_, text.size());
     has_unused_ |= type == TokenType::kUnused;
@@ -39,7 +40,8 @@ void SpmBpe::build(const Vocabulary& vocab) {
   }
 }
 
-// End of the word that starts at `pos`: marks, then everything up to the next mark that no token joins to what is before.
+// End of the word that starts at `pos`: marks, then everything up to the next mark that no token joins to what is
+// before.
 size_t SpmBpe::word_end(std::string_view text, size_t pos) const {
   for (size_t at = text.find(kSpaceMark, pos + 1); at != std::string_view::npos; at = text.find(kSpaceMark, at + 1)) {
     if (!mark_before(text, at) && !joins_space_[static_cast<unsigned char>(text[at - 1])]) return at;
@@ -112,9 +114,12 @@ Status SpmBpe::encode_piece(std::string_view piece, Scratch& scratch, std::vecto
     if (s.bytes == 0) continue;
     const std::string_view text = piece.substr(s.begin, s.bytes);
     const TokenId id = find(text);
-    if (id == kNoToken) MINFER_TRY(emit_fallback(text, out));
-    else if (has_unused_ && vocab_->type(id) == TokenType::kUnused) emit_unused(text, scratch, out);
-    else out.push_back(id);
+    if (id == kNoToken)
+      MINFER_TRY(emit_fallback(text, out));
+    else if (has_unused_ && vocab_->type(id) == TokenType::kUnused)
+      emit_unused(text, scratch, out);
+    else
+      out.push_back(id);
   }
   if (!after_unknown) scratch.cache.insert(piece, {out.data() + first, out.size() - first});
   return {};
@@ -138,18 +143,18 @@ void SpmBpe::emit_unused(std::string_view text, const Scratch& scratch, std::vec
 }
 
 Status SpmBpe::emit_fallback(std::string_view text, std::vector<TokenId>& out) const {
-  const bool all_bytes = std::all_of(text.begin(), text.end(), [&](char c) {
-    return vocab_->byte_tokens[static_cast<unsigned char>(c)] != kNoToken;
-  });
+  const bool all_bytes = std::all_of(
+      text.begin(), text.end(), [&](char c) { return vocab_->byte_tokens[static_cast<unsigned char>(c)] != kNoToken; });
   if (all_bytes) {
     for (const char c : text) out.push_back(vocab_->byte_tokens[static_cast<unsigned char>(c)]);
     return {};
   }
   if (vocab_->unk == kNoToken) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "[tokenizer] character of {} bytes that begins with 0x{:02x}: the vocabulary has no token for it, no byte "
-                      "tokens and no unknown token",
-                      text.size(), static_cast<unsigned char>(text[0]));
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "[tokenizer] character of {} bytes that begins with 0x{:02x}: the vocabulary has no token for it, no byte "
+        "tokens and no unknown token",
+        text.size(), static_cast<unsigned char>(text[0]));
   }
   if (out.empty() || out.back() != vocab_->unk) out.push_back(vocab_->unk);
   return {};

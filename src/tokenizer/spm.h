@@ -1,11 +1,9 @@
 // SpmBpe: SentencePiece BPE with byte fallback, on text whose spaces are already U+2581.
-// The neighbours whose joined text is the token of the highest score are merged first, the leftmost of equals. A character
-// that is no token becomes its <0xNN> tokens, or the unknown token if one of them is missing; unknown tokens in a row are one.
-// A token of type UNUSED takes part in merging but is undone into the parts it was made of.
-// Time: O(n log n) in the characters of a piece.
-// Errors:  encode() fails if neither serves.
-// Threads: read-only after build(); each call needs its own Scratch.
-// Source: Kudo & Richardson 2018, arXiv:1808.06226.
+// The neighbours whose joined text is the token of the highest score are merged first, the leftmost of equals. A
+// character that is no token becomes its <0xNN> tokens, or the unknown token if one of them is missing; unknown tokens
+// in a row are one. A token of type UNUSED takes part in merging but is undone into the parts it was made of. Time: O(n
+// log n) in the characters of a piece. Errors:  encode() fails if neither serves. Threads: read-only after build();
+// each call needs its own Scratch. Source: Kudo & Richardson 2018, arXiv:1808.06226.
 #pragma once
 
 #include <array>
@@ -36,11 +34,11 @@ class SpmBpe {
   TokenId find(std::string_view text) const { return mergeable_.find(text, vocab_->texts); }
 
   const Vocabulary* vocab_ = nullptr;
-  TextMap mergeable_;  // texts of ordinary, user-defined and unused tokens: what merging may make
+  TextMap mergeable_;   // texts of ordinary, user-defined and unused tokens: what merging may make
   size_t longest_ = 0;  // bytes of the longest of them
   bool has_unused_ = false;
-  // By the last byte of a character: some token has U+2581 right after it. Elsewhere no merge crosses the start of a word,
-  // so words are merged alone.
+  // By the last byte of a character: some token has U+2581 right after it. Elsewhere no merge crosses the start of a
+  // word, so words are merged alone.
   std::array<bool, 256> joins_space_{};
 };
 

@@ -15,8 +15,8 @@
 
 namespace minfer {
 
-// Moves the longest prefix of `bytes` that is settled (whole characters, U+FFFD for faults) to `out`; what remains is the
-// beginning of a character, at most 3 bytes.
+// Moves the longest prefix of `bytes` that is settled (whole characters, U+FFFD for faults) to `out`; what remains is
+// the beginning of a character, at most 3 bytes.
 void utf8_take_settled(std::string& bytes, std::string& out);
 
 // The whole of `bytes` as valid UTF-8, faults replaced as above.

@@ -16,7 +16,9 @@ TEST(Utf8Replace, AsPythonDoes) {
       {"abc", "abc"},
       {"\xc3\xa9\xf0\x9f\x98\x80", "\xc3\xa9\xf0\x9f\x98\x80"},
       {"\xf0\x9f\x98", r},
-      {"\xf0\x9f\x98" "a", r + "a"},
+      {"\xf0\x9f\x98"
+       "a",
+       r + "a"},
       {"\xf0\x9f", r},
       {"\xff\xfe", r + r},
       {"\x80\x80", r + r},

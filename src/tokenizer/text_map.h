@@ -1,5 +1,6 @@
 // TextMap: token text to id, without an allocation per lookup; and the hash that the tokenizer's tables share.
-// Layout:  open addressing, a power of two of slots at most half full; a slot is (upper half of the hash) << 32 | id + 1.
+// Layout:  open addressing, a power of two of slots at most half full; a slot is (upper half of the hash) << 32 | id
+// + 1.
 //          The texts stay where the owner keeps them and are passed to every call.
 // Errors:  none. Threads: find() is const and pure.
 #pragma once

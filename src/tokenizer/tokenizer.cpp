@@ -1,5 +1,5 @@
-// See tokenizer.h. Encoding: control and user-defined tokens are cut out first; each stretch between them is normalised,
-// cut into pieces and merged.
+// See tokenizer.h. Encoding: control and user-defined tokens are cut out first; each stretch between them is
+// normalised, cut into pieces and merged.
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
@@ -78,8 +78,10 @@ struct Tokenizer::Impl {
     escaped.reserve(text.size() + text.size() / 2 + kSpaceMark.size());
     if (prefix) escaped += kSpaceMark;
     for (const char c : text) {
-      if (c == ' ') escaped += kSpaceMark;
-      else escaped += c;
+      if (c == ' ')
+        escaped += kSpaceMark;
+      else
+        escaped += c;
     }
     return spm.encode(escaped, scratch, out);
   }
@@ -111,10 +113,11 @@ struct Tokenizer::Impl {
     return encode_plain(plain, prefix && !plain.empty(), scratch, out);
   }
 
-  Result<std::vector<TokenId>> encode(std::string_view text, const std::vector<ByteRange>& markup, bool add_special) const {
+  Result<std::vector<TokenId>> encode(std::string_view text, const std::vector<ByteRange>& markup,
+                                      bool add_special) const {
     if (text.size() > kMaxTextBytes) {
-      return make_error(ErrorCode::kInvalidArgument, "[tokenizer] text: found {} bytes, expected at most {}", text.size(),
-                        kMaxTextBytes);
+      return make_error(ErrorCode::kInvalidArgument, "[tokenizer] text: found {} bytes, expected at most {}",
+                        text.size(), kMaxTextBytes);
     }
     std::vector<TokenId> ids;
     ids.reserve(text.size() / 3 + 8);  // a token has some 4 bytes of English
@@ -140,11 +143,12 @@ Result<Tokenizer> Tokenizer::create(const VocabData& data) {
     impl->pre = data.pre.empty() ? "default" : data.pre;
     impl->pretokenizer = find_pretokenizer(impl->pre);
     if (!impl->pretokenizer) {
-      return make_error(ErrorCode::kUnsupported, "[tokenizer] pre-tokenizer '{}' is unknown; known: {}", data.pre.substr(0, 80),
-                        pretokenizer_names());
+      return make_error(ErrorCode::kUnsupported, "[tokenizer] pre-tokenizer '{}' is unknown; known: {}",
+                        data.pre.substr(0, 80), pretokenizer_names());
     }
     if (data.merges.empty() && data.tokens.size() > 256) {
-      return make_error(ErrorCode::kCorrupt, "[tokenizer] merges: found none for {} tokens, expected those of byte-level BPE",
+      return make_error(ErrorCode::kCorrupt,
+                        "[tokenizer] merges: found none for {} tokens, expected those of byte-level BPE",
                         data.tokens.size());
     }
     impl->vocab = MINFER_TRY(Vocabulary::make(data, VocabKind::kByteBpe, impl->pretokenizer->add_bos));
@@ -153,7 +157,8 @@ Result<Tokenizer> Tokenizer::create(const VocabData& data) {
     impl->vocab = MINFER_TRY(Vocabulary::make(data, VocabKind::kSpm, true));
     impl->spm.build(impl->vocab);
   } else {
-    return make_error(ErrorCode::kUnsupported, "[tokenizer] model '{}' is unknown; known: gpt2, llama", data.model.substr(0, 80));
+    return make_error(ErrorCode::kUnsupported, "[tokenizer] model '{}' is unknown; known: gpt2, llama",
+                      data.model.substr(0, 80));
   }
   MINFER_TRY(impl->specials.build(impl->vocab));
   return Tokenizer(std::move(impl));
@@ -172,8 +177,10 @@ Result<std::vector<TokenId>> Tokenizer::encode_segments(std::span<const TextSegm
     const size_t begin = text.size();
     text += s.text;
     if (!s.is_markup || s.text.empty()) continue;
-    if (!markup.empty() && markup.back().end == begin) markup.back().end = text.size();
-    else markup.push_back({begin, text.size()});
+    if (!markup.empty() && markup.back().end == begin)
+      markup.back().end = text.size();
+    else
+      markup.push_back({begin, text.size()});
   }
   return impl_->encode(text, markup, add_special);
 }

@@ -2,7 +2,8 @@
 // Any bytes are valid input. Bytes that are not UTF-8 pass through as bytes: byte-level BPE encodes them as the byte
 // symbols, SentencePiece as its <0xNN> tokens; decode(encode(x)) gives x back (byte-level pre-tokenizers that normalise
 // to NFC, such as Qwen's, give NFC(x)).
-// Errors:  a faulty vocabulary is refused by create(); encode fails only when the vocabulary lacks a token for a byte and
+// Errors:  a faulty vocabulary is refused by create(); encode fails only when the vocabulary lacks a token for a byte
+// and
 //          has no unknown token; decode fails on an id outside the vocabulary.
 // Threads: all const methods may be called from any number of threads at once.
 #pragma once
@@ -34,8 +35,8 @@ struct TextSegment {
 };
 
 struct DecodeOptions {
-  bool show_control = false;        // control tokens appear as their text; else they are left out
-  bool strip_space_prefix = true;   // drop the one space that encode() put before the text (add_space_prefix)
+  bool show_control = false;       // control tokens appear as their text; else they are left out
+  bool strip_space_prefix = true;  // drop the one space that encode() put before the text (add_space_prefix)
 };
 
 class Tokenizer {
@@ -55,8 +56,9 @@ class Tokenizer {
   size_t n_vocab() const;
   bool valid(TokenId id) const;
   // Requires of the next four: valid(id).
-  std::string_view piece(TokenId id) const;  // the bytes it stands for: " the", "\n", half an emoji; a control token's text
-  std::string_view text(TokenId id) const;   // as the vocabulary spells it: "Ġthe", "▁the", "<0x0A>", "<|im_end|>"
+  std::string_view piece(
+      TokenId id) const;  // the bytes it stands for: " the", "\n", half an emoji; a control token's text
+  std::string_view text(TokenId id) const;  // as the vocabulary spells it: "Ġthe", "▁the", "<0x0A>", "<|im_end|>"
   TokenType type(TokenId id) const;
   bool is_control(TokenId id) const;  // control and unknown tokens: hidden in decoded text
 

@@ -1,4 +1,5 @@
-// Tokenizers on the fixtures of tools/make_tokenizer_fixtures.py: ids, special tokens, round trips, faulty vocabularies.
+// Tokenizers on the fixtures of tools/make_tokenizer_fixtures.py: ids, special tokens, round trips, faulty
+// vocabularies.
 #include "tokenizer/tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -364,7 +365,10 @@ TEST(Tokenizer, FaultyVocabulariesAreRefused) {
       {"byte_bpe.json", "token_type[5]: found 7", [](auto& v) { v.data.types[5] = 7; }},
       {"byte_bpe.json", "bos_token_id: found 100000", [](auto& v) { v.data.bos = 100000; }},
       {"byte_bpe.json", "eos_token_id: found -2", [](auto& v) { v.data.eos = -2; }},
-      {"byte_bpe.json", "scores: found 2 entries", [](auto& v) { v.data.scores = {1, 2}; }},
+      {"byte_bpe.json", "scores: found 2 entries",
+       [](auto& v) {
+         v.data.scores = {1, 2};
+       }},
       {"byte_bpe.json", "special token of 2048 bytes", [&](auto& v) { v.data.tokens[0] = two_kib; }},
       {"spm_bpe.json", "scores: found 2 entries", [](auto& v) { v.data.scores.resize(2); }},
       {"spm_bpe.json", "scores[4]: found NaN", [](auto& v) { v.data.scores[4] = NAN; }},
@@ -381,7 +385,8 @@ TEST(Tokenizer, FaultyVocabulariesAreRefused) {
 
 TEST(Tokenizer, EmptyAndRepeatedAndBrokenTextsAreAccepted) {
   auto v = fixture_vocab(fixture("byte_bpe.json"));
-  v.strings.insert(v.strings.begin() + static_cast<ptrdiff_t>(v.data.tokens.size()), {"", "", "a", "\xff\xfe", "<|im_end|>"});
+  v.strings.insert(v.strings.begin() + static_cast<ptrdiff_t>(v.data.tokens.size()),
+                   {"", "", "a", "\xff\xfe", "<|im_end|>"});
   const size_t n = v.data.tokens.size() + 5;
   v.data.types.insert(v.data.types.end(), {1, 3, 1, 1, 3});
   v.link(n);
@@ -470,7 +475,9 @@ TEST(Unicode, Nfc) {
   EXPECT_EQ(to_nfc("\xe2\x84\xab"), "\xc3\x85");                              // ANGSTROM SIGN
   EXPECT_EQ(to_nfc("\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8"), "\xea\xb0\x81");  // Hangul jamo
   EXPECT_EQ(to_nfc("a\xcc\x81\xcc\xa3"), "\xe1\xba\xa1\xcc\x81");             // marks are put in order
-  EXPECT_EQ(to_nfc("\xff" "e\xcc\x81\xcc"), "\xff\xc3\xa9\xcc");              // broken bytes stay
+  EXPECT_EQ(to_nfc("\xff"
+                   "e\xcc\x81\xcc"),
+            "\xff\xc3\xa9\xcc");  // broken bytes stay
   EXPECT_EQ(to_nfc(std::string("\0e\xcc\x81", 4)), std::string("\0\xc3\xa9", 3));
 }
 

@@ -48,8 +48,9 @@ void append_nfc(std::string_view run, std::string& out) {
     }
     int32_t parts[8];  // the longest canonical decomposition has 4 code points
     int boundary = 0;
-    const auto n = utf8proc_decompose_char(static_cast<int32_t>(c.value), parts, 8,
-                                           static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE), &boundary);
+    const auto n =
+        utf8proc_decompose_char(static_cast<int32_t>(c.value), parts, 8,
+                                static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE), &boundary);
     MINFER_CHECK(n >= 0 && n <= 8);
     for (int i = 0; i < n; ++i) {
       units.push_back({parts[i], static_cast<int16_t>(utf8proc_get_property(parts[i])->combining_class)});

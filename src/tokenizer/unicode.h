@@ -14,15 +14,15 @@ namespace minfer {
 
 // One bit per class, so that a set of classes is tested with one `and`.
 enum CharClass : uint8_t {
-  kNone = 0,          // control, format, unassigned, private use, broken bytes
-  kSpace = 1,         // \s
-  kUpper = 2,         // Lu, Lt
-  kLower = 4,         // Ll
-  kOtherLetter = 8,   // Lm, Lo
-  kMark = 16,         // M
-  kNumber = 32,       // N
-  kPunct = 64,        // P
-  kSymbol = 128,      // S
+  kNone = 0,         // control, format, unassigned, private use, broken bytes
+  kSpace = 1,        // \s
+  kUpper = 2,        // Lu, Lt
+  kLower = 4,        // Ll
+  kOtherLetter = 8,  // Lm, Lo
+  kMark = 16,        // M
+  kNumber = 32,      // N
+  kPunct = 64,       // P
+  kSymbol = 128,     // S
   kLetter = kUpper | kLower | kOtherLetter,
 };
 

@@ -22,16 +22,17 @@ enum class TokenType : uint8_t {
   kControl = 3,      // never produced from ordinary text; hidden in decoded text unless asked for
   kUserDefined = 4,  // matched whole, before any splitting, wherever its text stands
   kUnused = 5,
-  kByte = 6,         // "<0x0A>": one byte of fallback (SentencePiece)
+  kByte = 6,  // "<0x0A>": one byte of fallback (SentencePiece)
 };
 
 struct VocabData {
   std::string model;  // tokenizer.ggml.model: "gpt2" (byte-level BPE) or "llama" (SentencePiece BPE)
   std::string pre;    // tokenizer.ggml.pre: "smollm", "llama-bpe", ...; empty = "default" (gpt2 only)
 
-  std::vector<std::string_view> tokens;  // [n_vocab] text as the file spells it (byte-mapped for gpt2, U+2581 for llama)
-  std::vector<float> scores;             // [n_vocab]; ranks merges of "llama"; empty = all alike
-  std::vector<int32_t> types;            // [n_vocab] TokenType values; empty = all normal
+  std::vector<std::string_view>
+      tokens;                  // [n_vocab] text as the file spells it (byte-mapped for gpt2, U+2581 for llama)
+  std::vector<float> scores;   // [n_vocab]; ranks merges of "llama"; empty = all alike
+  std::vector<int32_t> types;  // [n_vocab] TokenType values; empty = all normal
   std::vector<std::string_view> merges;  // [n_merges] "left right", best first; needed by "gpt2"
 
   TokenId bos = kNoToken;

@@ -16,7 +16,8 @@ Result<TokenId> read_id(const gguf::Metadata& metadata, const char* name) {
   const auto id = MINFER_TRY(metadata.get<int64_t>(key));
   if (id == -1 || id == UINT32_MAX) return kNoToken;
   if (id < 0 || id > INT32_MAX) {
-    return make_error(ErrorCode::kOutOfRange, "[tokenizer] {}: key '{}': found {}, expected a token id", metadata.source(), key, id);
+    return make_error(ErrorCode::kOutOfRange, "[tokenizer] {}: key '{}': found {}, expected a token id",
+                      metadata.source(), key, id);
   }
   return static_cast<TokenId>(id);
 }

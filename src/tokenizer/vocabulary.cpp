@@ -20,9 +20,25 @@ constexpr size_t kMaxSpecialBytes = 256;
 
 // Tokens that end an answer, known by their text. All end a turn or a document in the models that have them.
 constexpr std::string_view kEndNames[] = {
-    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>", "<|end|>", "<|return|>",
-    "<|call|>",   "<|end_of_turn|>", "<|END_OF_TURN_TOKEN|>", "<|eot|>", "<|EOT|>", "<EOT>", "_<EOT>", "[EOT]",
-    "<end_of_utterance>", "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "<end_of_turn>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|end_of_turn|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<|eot|>",
+    "<|EOT|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "<end_of_utterance>",
+    "<\xef\xbd\x9c"
+    "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
 };
 
 struct ByteSymbols {
@@ -50,8 +66,8 @@ const ByteSymbols& byte_symbols() {
   return symbols;
 }
 
-// Writes the bytes a byte-level token stands for to `out` (room for text.size()) and returns their number. A text with a
-// character that stands for no byte means itself.
+// Writes the bytes a byte-level token stands for to `out` (room for text.size()) and returns their number. A text with
+// a character that stands for no byte means itself.
 size_t write_byte_level(std::string_view text, char* out) {
   const ByteSymbols& symbols = byte_symbols();
   size_t n = 0;
@@ -87,7 +103,10 @@ int parse_byte_text(std::string_view text) {
   if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>') return -1;
   int value = 0;
   for (const char c : text.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : -1;
     if (digit < 0) return -1;
     value = value * 16 + digit;
   }
@@ -99,20 +118,23 @@ std::string shown(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 40)) {
     const auto b = static_cast<unsigned char>(c);
-    if (b >= 0x20 && b < 0x7f) out += c;
-    else out += fmt::format("\\x{:02x}", b);
+    if (b >= 0x20 && b < 0x7f)
+      out += c;
+    else
+      out += fmt::format("\\x{:02x}", b);
   }
   return text.size() > 40 ? out + "..." : out;
 }
 
 bool looks_special(std::string_view text) {
-  return text.size() >= 3 && ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
+  return text.size() >= 3 &&
+         ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
 }
 
 Status check_id(const char* key, TokenId id, size_t n_vocab) {
   if (id == kNoToken || (id >= 0 && static_cast<size_t>(id) < n_vocab)) return {};
-  return make_error(ErrorCode::kOutOfRange, "[tokenizer] {}: found {}, expected 0 to {} (the vocabulary has {} tokens)", key, id,
-                    n_vocab - 1, n_vocab);
+  return make_error(ErrorCode::kOutOfRange, "[tokenizer] {}: found {}, expected 0 to {} (the vocabulary has {} tokens)",
+                    key, id, n_vocab - 1, n_vocab);
 }
 
 Status check_arrays(const VocabData& data, VocabKind kind) {
@@ -141,8 +163,8 @@ Status check_arrays(const VocabData& data, VocabKind kind) {
       }
     }
   }
-  const std::pair<const char*, TokenId> ids[] = {{"bos_token_id", data.bos}, {"eos_token_id", data.eos},
-                                                 {"eot_token_id", data.eot}, {"unknown_token_id", data.unk},
+  const std::pair<const char*, TokenId> ids[] = {{"bos_token_id", data.bos},       {"eos_token_id", data.eos},
+                                                 {"eot_token_id", data.eot},       {"unknown_token_id", data.unk},
                                                  {"seperator_token_id", data.sep}, {"padding_token_id", data.pad}};
   for (const auto& [key, id] : ids) MINFER_TRY(check_id(key, id, n));
   for (const TokenId id : data.more_eog) MINFER_TRY(check_id("end of generation token", id, n));
@@ -221,7 +243,8 @@ Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool 
   for (const TokenId id : ends) {
     if (id == kNoToken) continue;
     TokenType& type = v.types[static_cast<size_t>(id)];
-    if ((type == TokenType::kNormal || type == TokenType::kUserDefined) && looks_special(v.text(id))) type = TokenType::kControl;
+    if ((type == TokenType::kNormal || type == TokenType::kUserDefined) && looks_special(v.text(id)))
+      type = TokenType::kControl;
   }
 
   v.byte_tokens.fill(kNoToken);
@@ -234,8 +257,8 @@ Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool 
     } else if (kind == VocabKind::kSpm && type == TokenType::kByte) {
       const int byte = parse_byte_text(t);
       if (byte < 0) {
-        return make_error(ErrorCode::kCorrupt, "[tokenizer] token {} '{}': a BYTE token's text is not of the form <0x0A>", i,
-                          shown(t));
+        return make_error(ErrorCode::kCorrupt,
+                          "[tokenizer] token {} '{}': a BYTE token's text is not of the form <0x0A>", i, shown(t));
       }
       *out = static_cast<char>(byte);
       bytes = 1;
@@ -248,8 +271,9 @@ Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool 
     }
     const bool special = type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
     if (special && t.size() > kMaxSpecialBytes) {
-      return make_error(ErrorCode::kUnsupported, "[tokenizer] token {} '{}': a special token of {} bytes, expected at most {}", i,
-                        shown(t), t.size(), kMaxSpecialBytes);
+      return make_error(ErrorCode::kUnsupported,
+                        "[tokenizer] token {} '{}': a special token of {} bytes, expected at most {}", i, shown(t),
+                        t.size(), kMaxSpecialBytes);
     }
     v.pieces[i] = {out, bytes};
     out += bytes;

@@ -34,9 +34,12 @@ TEST_P(Batch, SequencesTogetherAreTheSameAsAlone) {
       auto runner = make_runner(*g.model, setup);
       ASSERT_NE(runner, nullptr);
       // Decodes beside prefills, joining and leaving at different steps.
-      std::vector<Request> requests{{long_ids, 19, 0}, {short_ids, 1, 0}, {short_ids, 5, 2}, {{long_ids.rbegin(), long_ids.rend()}, 40, 3}};
+      std::vector<Request> requests{
+          {long_ids, 19, 0}, {short_ids, 1, 0}, {short_ids, 5, 2}, {{long_ids.rbegin(), long_ids.rend()}, 40, 3}};
       const int32_t pages = runner->pages_free();
-      for (size_t step = 0; std::any_of(requests.begin(), requests.end(), [](const Request& r) { return r.fed < r.ids.size(); }); ++step) {
+      for (size_t step = 0;
+           std::any_of(requests.begin(), requests.end(), [](const Request& r) { return r.fed < r.ids.size(); });
+           ++step) {
         std::vector<BatchToken> batch;
         std::vector<Request*> owners;
         for (Request& r : requests) {
@@ -64,7 +67,9 @@ TEST_P(Batch, SequencesTogetherAreTheSameAsAlone) {
       }
       EXPECT_EQ(runner->pages_free(), pages);
       for (size_t i = 0; i < requests.size(); ++i) {
-        EXPECT_EQ(first_difference(requests[i].logits, all_logits(*runner, requests[i].ids, 0), static_cast<int64_t>(n_vocab)), "")
+        EXPECT_EQ(first_difference(requests[i].logits, all_logits(*runner, requests[i].ids, 0),
+                                   static_cast<int64_t>(n_vocab)),
+                  "")
             << device.name() << ", KV " << dtype_info(kv).name << ", request " << i;
       }
     }

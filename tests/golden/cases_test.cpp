@@ -1,5 +1,6 @@
-// Models from outside with their right answers (MINFER_CASES, see docs/testing.md): a trained one with its story, random
-// ones of each family, mixed and quantized weights. Each suite says so and is skipped where its files are absent.
+// Models from outside with their right answers (MINFER_CASES, see docs/testing.md): a trained one with its story,
+// random ones of each family, mixed and quantized weights. Each suite says so and is skipped where its files are
+// absent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +62,8 @@ void expect_same_everywhere(const Model& model, std::span<const int32_t> ids, st
   }
 }
 
-// --- stories260K: trained, 8 query heads over 4 KV heads, SentencePiece vocabulary --------------------------------------
+// --- stories260K: trained, 8 query heads over 4 KV heads, SentencePiece vocabulary
+// --------------------------------------
 TEST(Stories260K, GreedyTextAndLogits) {
   SKIP_WITHOUT("stories260K.gguf");
   const auto expected = read_json("stories260K.expected.json");
@@ -130,9 +132,11 @@ TEST(Stories260K, SameBitsEverywhere) {
   }
 }
 
-// --- random models, logits by transformers in float32 ------------------------------------------------------------------
+// --- random models, logits by transformers in float32
+// ------------------------------------------------------------------
 class Tiny : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Tiny, ::testing::Values("llama", "mixtral", "qwen2", "qwen3", "gemma"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Models, Tiny, ::testing::Values("llama", "mixtral", "qwen2", "qwen3", "gemma"),
+                         [](const auto& p) { return std::string(p.param); });
 
 TEST_P(Tiny, Logits) {
   const std::string name = std::string("tiny-") + GetParam();
@@ -154,9 +158,11 @@ TEST_P(Tiny, Logits) {
   }
 }
 
-// --- F32, F16, BF16, Q8_0 and Q4_K in one file, with and without biases -------------------------------------------------
+// --- F32, F16, BF16, Q8_0 and Q4_K in one file, with and without biases
+// -------------------------------------------------
 class MixedQuant : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, MixedQuant, ::testing::Values("tiny", "tiny_bias"), [](const auto& p) { return std::string(p.param); });
+INSTANTIATE_TEST_SUITE_P(Models, MixedQuant, ::testing::Values("tiny", "tiny_bias"),
+                         [](const auto& p) { return std::string(p.param); });
 
 TEST_P(MixedQuant, LogitsOfThePrompt) {
   SKIP_WITHOUT("mixed-quant/expected.json");
@@ -178,7 +184,8 @@ TEST_P(MixedQuant, LogitsOfThePrompt) {
   }
 }
 
-// --- one model in F32 and F16, another in Q8_0; without scores in their vocabularies --------------------------------------
+// --- one model in F32 and F16, another in Q8_0; without scores in their vocabularies
+// --------------------------------------
 std::unique_ptr<Model> open_without_scores(const std::string& name) {
   auto model = Model::open(models_dir() + name);
   if (!model.ok()) {
@@ -200,7 +207,8 @@ std::vector<float> some_logits(const Model& model) {
 
 TEST(KQuantFolder, F16IsCloseToF32) {
   SKIP_WITHOUT("kquant/tiny_llama_f16.gguf");
-  const auto f32 = open_without_scores("kquant/tiny_llama_f32.gguf"), f16 = open_without_scores("kquant/tiny_llama_f16.gguf");
+  const auto f32 = open_without_scores("kquant/tiny_llama_f32.gguf"),
+             f16 = open_without_scores("kquant/tiny_llama_f16.gguf");
   ASSERT_TRUE(f32 != nullptr && f16 != nullptr);
   const std::vector<float> a = some_logits(*f32), b = some_logits(*f16);
   float logit_max = 0;

@@ -22,7 +22,8 @@ Golden load(const std::string& family) {
     ADD_FAILURE() << model.error().message;
     return g;
   }
-  std::ifstream json_file(folder(family) + "/expected.json"), bin_file(folder(family) + "/logits.bin", std::ios::binary);
+  std::ifstream json_file(folder(family) + "/expected.json"),
+      bin_file(folder(family) + "/logits.bin", std::ios::binary);
   const auto json = nlohmann::json::parse(json_file);
   const std::string bytes{std::istreambuf_iterator<char>(bin_file), {}};
   const size_t n_vocab = static_cast<size_t>((*model)->hparams().n_vocab);
@@ -102,7 +103,8 @@ std::vector<float> all_logits(Runner& runner, std::span<const int32_t> ids, size
   if (piece == 0) piece = ids.size();
   for (size_t at = 0; at < ids.size(); at += piece) {
     std::vector<BatchToken> batch;
-    for (size_t i = at; i < std::min(at + piece, ids.size()); ++i) batch.push_back({ids[i], static_cast<int32_t>(i), *seq, true});
+    for (size_t i = at; i < std::min(at + piece, ids.size()); ++i)
+      batch.push_back({ids[i], static_cast<int32_t>(i), *seq, true});
     auto logits = runner.step(batch);
     if (!logits.ok()) {
       ADD_FAILURE() << logits.error().message;
@@ -119,7 +121,8 @@ std::string first_difference(std::span<const float> got, std::span<const float> 
   if (std::memcmp(got.data(), want.data(), got.size_bytes()) == 0) return {};
   for (size_t i = 0; i < got.size(); ++i) {
     if (std::memcmp(&got[i], &want[i], sizeof(float)) == 0) continue;
-    return fmt::format("row {}, logit {}: {:a}, expected {:a}", i / static_cast<size_t>(n_vocab), i % static_cast<size_t>(n_vocab), got[i], want[i]);
+    return fmt::format("row {}, logit {}: {:a}, expected {:a}", i / static_cast<size_t>(n_vocab),
+                       i % static_cast<size_t>(n_vocab), got[i], want[i]);
   }
   return "unreachable";
 }

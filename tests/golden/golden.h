@@ -25,9 +25,9 @@ struct Golden {
   std::vector<Sequence> sequences;
 };
 
-std::vector<std::string> families();        // "llama", "mistral", ...
+std::vector<std::string> families();  // "llama", "mistral", ...
 std::string folder(const std::string& family);
-Golden load(const std::string& family);     // reports and gives no model when something is wrong with it
+Golden load(const std::string& family);  // reports and gives no model when something is wrong with it
 
 // The model of `file` with other metadata; reports, null when it is refused.
 std::unique_ptr<Model> open_edited(const gguf::File& file, const std::function<void(gguf::MetadataBuilder&)>& edit);
@@ -37,14 +37,14 @@ struct Device {
   std::string device, isa;
   std::string name() const { return isa.empty() ? device : device + "_" + isa; }
 };
-std::vector<Device> devices();              // ref first, then cpu with each instruction set there is here
+std::vector<Device> devices();  // ref first, then cpu with each instruction set there is here
 
 struct RunSetup {
   Device device{"ref", ""};
   DType kv = DType::kF32;
   int n_threads = 1;
   int32_t n_seqs = 1;
-  int32_t n_ctx = 0;                        // 0: the model's
+  int32_t n_ctx = 0;  // 0: the model's
 };
 std::unique_ptr<Runner> make_runner(const Model& model, const RunSetup& setup);  // reports; null when it cannot be made
 

@@ -45,7 +45,8 @@ double error_in_tolerances(const Model& model, const Sequence& s, DType kv) {
   if (got.size() != s.ids.size() * n_vocab) return INFINITY;
   double worst = 0, logit_max = 0;
   for (size_t i = 0; i < s.expected.size(); ++i) {
-    const double error = std::abs(got[static_cast<size_t>(s.rows[i / n_vocab]) * n_vocab + i % n_vocab] - s.expected[i]);
+    const double error =
+        std::abs(got[static_cast<size_t>(s.rows[i / n_vocab]) * n_vocab + i % n_vocab] - s.expected[i]);
     worst = std::isnan(error) ? INFINITY : std::max(worst, error);
     logit_max = std::max(logit_max, std::abs(s.expected[i]));
   }
@@ -57,7 +58,8 @@ TEST_P(Family, LogitsAreThoseOfTransformers) {
   ASSERT_NE(g.model, nullptr);
   for (size_t i = 0; i < g.sequences.size(); ++i) {
     for (DType kv : kv_types(*g.model)) {
-      EXPECT_LE(error_in_tolerances(*g.model, g.sequences[i], kv), 1.0) << "sequence " << i << ", KV " << dtype_info(kv).name;
+      EXPECT_LE(error_in_tolerances(*g.model, g.sequences[i], kv), 1.0)
+          << "sequence " << i << ", KV " << dtype_info(kv).name;
     }
   }
 }
@@ -79,14 +81,17 @@ TEST_P(Family, EveryDeviceThreadCountAndPieceGivesTheSameBits) {
         setup.device = device, setup.kv = kv, setup.n_threads = n_threads;
         auto runner = make_runner(*g.model, setup);
         ASSERT_NE(runner, nullptr);
-        // 1: decode; 7: pieces that meet no boundary of pages or tiles; 32: pages; 0: whole. Hundreds of steps of several
-        // threads take long on a busy machine, so of those fewer.
-        const std::vector<size_t> pieces = n_threads == 1 ? std::vector<size_t>{1, 7, 32, 0} : n_threads == 2 ? std::vector<size_t>{1, 7, 0} : std::vector<size_t>{0};
+        // 1: decode; 7: pieces that meet no boundary of pages or tiles; 32: pages; 0: whole. Hundreds of steps of
+        // several threads take long on a busy machine, so of those fewer.
+        const std::vector<size_t> pieces = n_threads == 1   ? std::vector<size_t>{1, 7, 32, 0}
+                                           : n_threads == 2 ? std::vector<size_t>{1, 7, 0}
+                                                            : std::vector<size_t>{0};
         for (size_t piece : pieces) {
           for (size_t i = 0; i < g.sequences.size(); ++i) {
             if (n_threads > 1 && piece != 0 && (g.sequences[i].ids.size() > 60 || kv != DType::kF16)) continue;
             EXPECT_EQ(first_difference(all_logits(*runner, g.sequences[i].ids, piece), want[i], n_vocab), "")
-                << device.name() << ", " << n_threads << " threads, KV " << dtype_info(kv).name << ", pieces of " << piece << ", sequence " << i;
+                << device.name() << ", " << n_threads << " threads, KV " << dtype_info(kv).name << ", pieces of "
+                << piece << ", sequence " << i;
           }
         }
       }
@@ -120,13 +125,15 @@ TEST_P(Family, RowsAloneAreTheSameAsAmongAll) {
     EXPECT_TRUE(none->empty());
     const auto two = runner->step(second);
     ASSERT_TRUE(two.ok()) << two.error().message;
-    std::vector<float> want(all.begin() + static_cast<std::ptrdiff_t>((cut + 2) * n_vocab), all.begin() + static_cast<std::ptrdiff_t>((cut + 3) * n_vocab));
+    std::vector<float> want(all.begin() + static_cast<std::ptrdiff_t>((cut + 2) * n_vocab),
+                            all.begin() + static_cast<std::ptrdiff_t>((cut + 3) * n_vocab));
     want.insert(want.end(), all.end() - static_cast<std::ptrdiff_t>(n_vocab), all.end());
     EXPECT_EQ(first_difference(*two, want, static_cast<int64_t>(n_vocab)), "") << device.name();
   }
 }
 
-// --- does the tolerance see a mistake? -----------------------------------------------------------------------------------
+// --- does the tolerance see a mistake?
+// -----------------------------------------------------------------------------------
 struct Mistake {
   const char* family;
   const char* key;
@@ -136,11 +143,15 @@ struct Mistake {
 
 class Tolerance : public ::testing::TestWithParam<Mistake> {};
 INSTANTIATE_TEST_SUITE_P(Sees, Tolerance,
-                         ::testing::Values(Mistake{"llama", "llama.rope.freq_base", 10100}, Mistake{"mistral", "llama.attention.sliding_window", 22},
-                                           Mistake{"mistral", "llama.attention.sliding_window", 20}, Mistake{"mixtral", "llama.expert_used_count", 3},
+                         ::testing::Values(Mistake{"llama", "llama.rope.freq_base", 10100},
+                                           Mistake{"mistral", "llama.attention.sliding_window", 22},
+                                           Mistake{"mistral", "llama.attention.sliding_window", 20},
+                                           Mistake{"mixtral", "llama.expert_used_count", 3},
                                            Mistake{"qwen2", "qwen2.attention.layer_norm_rms_epsilon", 2e-5},
-                                           Mistake{"qwen3", "qwen3.rope.scaling.factor", 4.04}, Mistake{"qwen3", "qwen3.rope.scaling.original_context_length", 48},
-                                           Mistake{"gemma", "gemma.rope.freq_base", 10100}, Mistake{"gemma3", "gemma3.rope.local.freq_base", 10100},
+                                           Mistake{"qwen3", "qwen3.rope.scaling.factor", 4.04},
+                                           Mistake{"qwen3", "qwen3.rope.scaling.original_context_length", 48},
+                                           Mistake{"gemma", "gemma.rope.freq_base", 10100},
+                                           Mistake{"gemma3", "gemma3.rope.local.freq_base", 10100},
                                            Mistake{"gemma3", "gemma3.attention.sliding_window_pattern", 2},
                                            Mistake{"gemma3", "gemma3.rope.scaling.factor", 8.08}));
 

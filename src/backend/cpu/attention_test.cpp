@@ -39,12 +39,20 @@ struct Node {
     for (const Token& t : c.tokens) n_seq = std::max(n_seq, t.seq + 1);
     const int32_t pages = c.n_kv / c.page_size;
     const int64_t n_slots = int64_t{2} * n_seq * pages * c.page_size;
-    attrs = {.scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim)), .softcap = c.softcap, .n_head = c.n_head, .n_head_kv = c.n_head_kv,
-             .head_dim = c.head_dim, .window = c.window, .page_size = c.page_size, .n_kv = c.n_kv, .layer = 3};
+    attrs = {.scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim)),
+             .softcap = c.softcap,
+             .n_head = c.n_head,
+             .n_head_kv = c.n_head_kv,
+             .head_dim = c.head_dim,
+             .window = c.window,
+             .page_size = c.page_size,
+             .n_kv = c.n_kv,
+             .layer = 3};
     q = random.normal_f32({n, int64_t{c.n_head} * c.head_dim}, 2.0f * c.amplitude);
     std::vector<int32_t> order(static_cast<size_t>(2 * n_seq * pages));
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
-    for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[static_cast<size_t>(random.below(static_cast<int32_t>(i) + 1))]);
+    for (size_t i = order.size() - 1; i > 0; --i)
+      std::swap(order[i], order[static_cast<size_t>(random.below(static_cast<int32_t>(i) + 1))]);
     order.resize(static_cast<size_t>(n_seq * pages));
     table = TestTensor::i32({n_seq, pages}, order);
     std::vector<int32_t> p, s;
@@ -204,7 +212,12 @@ TEST(CpuAttention, WavesOfTiles) {
   Node setup(c, 1);
   EXPECT_EQ(check_conformance(Op::kAttention, setup.attrs, setup.inputs(), {.threads = {1}}), "");
   // pairs of a token and a head that end in different waves
-  Case two{.n_head = 48, .n_head_kv = 2, .head_dim = 128, .page_size = 64, .n_kv = 2560, .tokens = {{2500, 0}, {300, 1}, {1900, 2}}};
+  Case two{.n_head = 48,
+           .n_head_kv = 2,
+           .head_dim = 128,
+           .page_size = 64,
+           .n_kv = 2560,
+           .tokens = {{2500, 0}, {300, 1}, {1900, 2}}};
   Node other(two, 2);
   EXPECT_EQ(check_conformance(Op::kAttention, other.attrs, other.inputs(), {.threads = {2}}), "");
 }
@@ -252,7 +265,8 @@ TEST(CpuAttention, BatchInvariance) {
     std::vector<float> q(whole.q.row(p), whole.q.row(p) + 256);
     auto one_q = TestTensor::f32({1, 256}, q);
     auto positions = TestTensor::i32({1}, {p}), seqs = TestTensor::i32({1}, {0});
-    auto one = run_kernels(kernels, Op::kAttention, whole.attrs, {&one_q, &whole.k, &whole.v, &positions, &seqs, &whole.table}, {.n_threads = 3});
+    auto one = run_kernels(kernels, Op::kAttention, whole.attrs,
+                           {&one_q, &whole.k, &whole.v, &positions, &seqs, &whole.table}, {.n_threads = 3});
     ASSERT_TRUE(one.ok());
     const std::vector<float> want((*all)[0].row(p), (*all)[0].row(p) + 256);
     EXPECT_EQ(first_difference((*one)[0], TestTensor::f32({1, 256}, want)), "") << p;
@@ -269,7 +283,8 @@ TEST(CpuAttention, WhatIsOutsideItsLimitIsAnErrorThatNamesIt) {
     setup.table.view().as<int32_t>()[1] = page;
     EXPECT_EQ(check_conformance(Op::kAttention, setup.attrs, setup.inputs()), "");
     auto backend = make_backend({"cpu", ""});
-    auto r = run_kernels((*backend)->kernels(Op::kAttention), Op::kAttention, setup.attrs, setup.inputs(), {.n_threads = 2});
+    auto r =
+        run_kernels((*backend)->kernels(Op::kAttention), Op::kAttention, setup.attrs, setup.inputs(), {.n_threads = 2});
     return r.ok() ? std::string("fine") : r.error().message;
   };
   EXPECT_EQ(run(61, 0, 3), "fine");

@@ -15,7 +15,7 @@ namespace minfer::cpu {
 // Storage types of K and V, in the order of the tables below.
 enum class KvType : uint8_t { kF32, kF16, kBF16, kQ8_0 };
 inline constexpr int kKvTypeCount = 4;
-inline constexpr int kActCount = 8;       // graph Act
+inline constexpr int kActCount = 8;         // graph Act
 inline constexpr int kTilePositions = 256;  // positions of an attention tile (docs/numerics.md)
 inline constexpr int kGroupSlots = 16;      // slots of a head block
 
@@ -52,8 +52,8 @@ struct KvKernels {
 struct AttnTile {
   const std::byte* k[kTilePositions / kGroupSlots];  // head blocks; set where a row can see a position of the group
   const std::byte* v[kTilePositions / kGroupSlots];
-  // K head blocks that will be wanted next, to be fetched into the cache while V is mixed; null for none. V's blocks of this
-  // tile are fetched while the scores are computed.
+  // K head blocks that will be wanted next, to be fetched into the cache while V is mixed; null for none. V's blocks of
+  // this tile are fetched while the scores are computed.
   const std::byte* next_k[kTilePositions / kGroupSlots];
   int64_t k_bytes, v_bytes;  // of a head block
   int64_t head_dim;
@@ -66,13 +66,13 @@ struct AttnTile {
   int64_t q_stride;
   // Queries for q8_0 K: codes [n_rows][head_dim], per block of 32 the scale and the sum of the codes.
   const int8_t* q_codes;
-  const float* q_d;       // [n_rows][head_dim / 32]
-  const int32_t* q_sum;   // [n_rows][head_dim / 32]
+  const float* q_d;      // [n_rows][head_dim / 32]
+  const int32_t* q_sum;  // [n_rows][head_dim / 32]
   float scale, softcap;
-  float* s;               // [n_rows][256] scores, then weights
-  float* m;               // [n_rows] maximum of the tile
-  float* l;               // [n_rows] sum of the weights
-  float* o;               // [n_rows][o_stride], o_stride a multiple of 16
+  float* s;  // [n_rows][256] scores, then weights
+  float* m;  // [n_rows] maximum of the tile
+  float* l;  // [n_rows] sum of the weights
+  float* o;  // [n_rows][o_stride], o_stride a multiple of 16
   int64_t o_stride;
 };
 

@@ -139,8 +139,10 @@ TEST(CpuOps, KvStores) {
         auto slots = TestTensor::i32({4}, {0, 31, 17, 16});
         const Attrs attrs{.n_head_kv = 3, .head_dim = head_dim};
         auto k = TestTensor::region(false, type, 32, 3, head_dim), v = TestTensor::region(true, type, 32, 3, head_dim);
-        EXPECT_EQ(check_conformance(Op::kKvStoreK, attrs, {&x, &k, &slots}), "") << dtype_info(type).name << " " << head_dim;
-        EXPECT_EQ(check_conformance(Op::kKvStoreV, attrs, {&x, &v, &slots}), "") << dtype_info(type).name << " " << head_dim;
+        EXPECT_EQ(check_conformance(Op::kKvStoreK, attrs, {&x, &k, &slots}), "")
+            << dtype_info(type).name << " " << head_dim;
+        EXPECT_EQ(check_conformance(Op::kKvStoreV, attrs, {&x, &v, &slots}), "")
+            << dtype_info(type).name << " " << head_dim;
       }
     }
   }
@@ -155,14 +157,15 @@ TEST(CpuOps, RopeStore) {
           const int64_t d = 64, n = 5;
           auto q = random.normal_f32({n, 6 * d}), k = random.normal_f32({n, 2 * d}), v = random.normal_f32({n, 2 * d});
           auto wq = random.normal_f32({d}), wk = random.normal_f32({d}), table = random.normal_f32({n, d - 16});
-          auto region_k = TestTensor::region(false, type_k, 48, 2, d), region_v = TestTensor::region(true, type_v, 48, 2, d);
+          auto region_k = TestTensor::region(false, type_k, 48, 2, d),
+               region_v = TestTensor::region(true, type_v, 48, 2, d);
           auto slots = TestTensor::i32({n}, {3, 47, 16, 15, 20});
           Attrs attrs{.eps = 1e-6f, .n_head = 6, .n_head_kv = 2, .head_dim = 64};
           for (RopeStyle style : {RopeStyle::kNeox, RopeStyle::kInterleaved}) {
             attrs.rope_style = style;
             EXPECT_EQ(check_conformance(Op::kRopeStore, attrs,
-                                        {with_q ? &q : nullptr, &k, &v, with_q && norms ? &wq : nullptr, norms ? &wk : nullptr, &table,
-                                         &region_k, &region_v, &slots}),
+                                        {with_q ? &q : nullptr, &k, &v, with_q && norms ? &wq : nullptr,
+                                         norms ? &wk : nullptr, &table, &region_k, &region_v, &slots}),
                       "");
           }
         }
@@ -181,10 +184,12 @@ TEST(CpuOps, SlotsOutsideTheRegion) {
     for (const std::string& isa : available_isas()) {
       auto backend = make_backend({"cpu", isa});
       ASSERT_TRUE(backend.ok());
-      auto r = run_kernels((*backend)->kernels(Op::kRopeStore), Op::kRopeStore, attrs, {&x, &x, &x, nullptr, nullptr, &table, &k, &v, &slots});
+      auto r = run_kernels((*backend)->kernels(Op::kRopeStore), Op::kRopeStore, attrs,
+                           {&x, &x, &x, nullptr, nullptr, &table, &k, &v, &slots});
       ASSERT_FALSE(r.ok());
       EXPECT_EQ(r.error().code, ErrorCode::kOutOfRange);
-      for (const std::string& part : {std::to_string(bad), std::string("32 slots"), std::string("layer 7"), std::string("token 0")}) {
+      for (const std::string& part :
+           {std::to_string(bad), std::string("32 slots"), std::string("layer 7"), std::string("token 0")}) {
         EXPECT_NE(r.error().message.find(part), std::string::npos) << r.error().message;
       }
       for (std::byte b : k.bytes()) ASSERT_EQ(b, std::byte{0});  // one thread: it stopped at the first token

@@ -63,8 +63,10 @@ Result<Peak> measure_peak(ThreadPool& pool, IsaLevel isa) {
   Peak p;
   std::vector<float> fsink(static_cast<size_t>(pool.size()) * 16);
   std::vector<int32_t> isink(static_cast<size_t>(pool.size()) * 16);
-  p.f32_gflop_per_s = MINFER_TRY(best_rate(pool, kRepeats, [&](Worker& w) { return k.f32_fma(kRounds, &fsink[static_cast<size_t>(w.index()) * 16]); }));
-  p.int8_gop_per_s = MINFER_TRY(best_rate(pool, kRepeats, [&](Worker& w) { return k.int8_dot(kRounds, &isink[static_cast<size_t>(w.index()) * 16]); }));
+  p.f32_gflop_per_s = MINFER_TRY(best_rate(
+      pool, kRepeats, [&](Worker& w) { return k.f32_fma(kRounds, &fsink[static_cast<size_t>(w.index()) * 16]); }));
+  p.int8_gop_per_s = MINFER_TRY(best_rate(
+      pool, kRepeats, [&](Worker& w) { return k.int8_dot(kRounds, &isink[static_cast<size_t>(w.index()) * 16]); }));
   p.read_gb_per_s = MINFER_TRY(measure_read_gb_per_s(pool, isa));
   return p;
 }

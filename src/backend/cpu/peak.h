@@ -8,9 +8,9 @@
 namespace minfer::cpu {
 
 struct Peak {
-  double read_gb_per_s = 0;   // 10^9 bytes per second, from memory (a buffer several times the last-level cache)
-  double f32_gflop_per_s = 0; // 2 per multiply-add
-  double int8_gop_per_s = 0;  // 2 per product
+  double read_gb_per_s = 0;    // 10^9 bytes per second, from memory (a buffer several times the last-level cache)
+  double f32_gflop_per_s = 0;  // 2 per multiply-add
+  double int8_gop_per_s = 0;   // 2 per product
 };
 
 Result<Peak> measure_peak(ThreadPool& pool, IsaLevel isa);

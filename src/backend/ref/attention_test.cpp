@@ -1,5 +1,5 @@
-// KV stores and attention against float64, over pages, sequences, tiles, windows and all cache types; every way an input
-// can point outside.
+// KV stores and attention against float64, over pages, sequences, tiles, windows and all cache types; every way an
+// input can point outside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,10 +16,10 @@ namespace minfer {
 namespace {
 
 using testing::first_difference;
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::run_ref;
 using testing::TestTensor;
-using ::testing::HasSubstr;
 
 constexpr double kEps = 0x1p-24;
 constexpr DType kCacheTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
@@ -30,7 +30,8 @@ struct World {
   int64_t n_slots = 0;
   TestTensor region_k, region_v, table;
 
-  World(DType type_k, DType type_v, int32_t n_head, int32_t n_head_kv, int32_t head_dim, std::vector<int32_t> lengths, uint64_t seed) {
+  World(DType type_k, DType type_v, int32_t n_head, int32_t n_head_kv, int32_t head_dim, std::vector<int32_t> lengths,
+        uint64_t seed) {
     Random rng(seed);
     attrs.n_head = n_head;
     attrs.n_head_kv = n_head_kv;
@@ -42,7 +43,8 @@ struct World {
     const int32_t pages = (longest + 15) / 16, n_seq = static_cast<int32_t>(lengths.size());
     std::vector<int32_t> free;
     for (int32_t p = 0; p < pages * n_seq; ++p) free.push_back(p);
-    for (size_t i = free.size() - 1; i > 0; --i) std::swap(free[i], free[static_cast<size_t>(rng.below(static_cast<int32_t>(i) + 1))]);
+    for (size_t i = free.size() - 1; i > 0; --i)
+      std::swap(free[i], free[static_cast<size_t>(rng.below(static_cast<int32_t>(i) + 1))]);
     n_slots = 16 * static_cast<int64_t>(free.size());
     table = TestTensor::i32({n_seq, pages}, free);
     region_k = TestTensor::region(false, type_k, n_slots, n_head_kv, head_dim);
@@ -58,19 +60,24 @@ struct World {
     }
   }
 
-  int32_t slot(int64_t seq, int64_t p) const { return table.view().row<int32_t>(seq)[p / 16] * 16 + static_cast<int32_t>(p % 16); }
+  int32_t slot(int64_t seq, int64_t p) const {
+    return table.view().row<int32_t>(seq)[p / 16] * 16 + static_cast<int32_t>(p % 16);
+  }
 
   Result<std::vector<TestTensor>> attend(TestTensor& q, TestTensor& positions, TestTensor& seqs, int threads = 1) {
-    return run_ref(Op::kAttention, attrs, {&q, &region_k, &region_v, &positions, &seqs, &table}, {.n_threads = threads});
+    return run_ref(Op::kAttention, attrs, {&q, &region_k, &region_v, &positions, &seqs, &table},
+                   {.n_threads = threads});
   }
 
   double k_at(int64_t slot, int64_t h, int64_t i) const {
     const ref::KvRegion r(region_k.view(), attrs);
-    return r.dtype == DType::kQ8_0 ? static_cast<double>(r.k_scale(slot, h, i)) * r.k_code(slot, h, i) : r.k_value(slot, h, i);
+    return r.dtype == DType::kQ8_0 ? static_cast<double>(r.k_scale(slot, h, i)) * r.k_code(slot, h, i)
+                                   : r.k_value(slot, h, i);
   }
   double v_at(int64_t slot, int64_t h, int64_t i) const {
     const ref::KvRegion r(region_v.view(), attrs);
-    return r.dtype == DType::kQ8_0 ? static_cast<double>(r.v_scale(slot, h, i)) * r.v_code(slot, h, i) : r.v_value(slot, h, i);
+    return r.dtype == DType::kQ8_0 ? static_cast<double>(r.v_scale(slot, h, i)) * r.v_code(slot, h, i)
+                                   : r.v_value(slot, h, i);
   }
 };
 
@@ -86,7 +93,9 @@ Oracle attend_f64(const World& w, const float* q, int64_t seq, int64_t pos, int6
   if (w.region_k.view().dtype == DType::kQ8_0) {  // the query is quantized by definition
     std::vector<ref::Q8aBlock> b(static_cast<size_t>(d / 32));
     ref::quantize_q8a(q, d, b.data());
-    for (int64_t i = 0; i < d; ++i) query[static_cast<size_t>(i)] = static_cast<double>(b[static_cast<size_t>(i / 32)].d) * b[static_cast<size_t>(i / 32)].q[i % 32];
+    for (int64_t i = 0; i < d; ++i)
+      query[static_cast<size_t>(i)] =
+          static_cast<double>(b[static_cast<size_t>(i / 32)].d) * b[static_cast<size_t>(i / 32)].q[i % 32];
   }
   std::vector<double> scores;
   double worst_score = 0, max = -INFINITY, v_max = 0;
@@ -102,7 +111,8 @@ Oracle attend_f64(const World& w, const float* q, int64_t seq, int64_t pos, int6
     scores.push_back(s);
     max = std::max(max, s);
     // head_dim roundings of the dot product, one of the scale; softcap: 16 eps of the cap
-    worst_score = std::max(worst_score, static_cast<double>(d + 2) * kEps * magnitude * static_cast<double>(a.scale) + 16 * kEps * static_cast<double>(a.softcap));
+    worst_score = std::max(worst_score, static_cast<double>(d + 2) * kEps * magnitude * static_cast<double>(a.scale) +
+                                            16 * kEps * static_cast<double>(a.softcap));
   }
   double sum = 0;
   std::vector<double> out(static_cast<size_t>(d), 0.0);
@@ -135,7 +145,8 @@ void check_world(World& w, const std::vector<int32_t>& seqs, const std::vector<i
       const int64_t at = h * w.attrs.head_dim;
       const Oracle o = attend_f64(w, q.row(t) + at, seqs[static_cast<size_t>(t)], positions[static_cast<size_t>(t)], h);
       for (int64_t i = 0; i < w.attrs.head_dim; ++i) {
-        ASSERT_NEAR((*out)[0].row(t)[at + i], o.out[static_cast<size_t>(i)], o.bound) << "token " << t << " head " << h << " value " << i;
+        ASSERT_NEAR((*out)[0].row(t)[at + i], o.out[static_cast<size_t>(i)], o.bound)
+            << "token " << t << " head " << h << " value " << i;
       }
     }
   }
@@ -180,10 +191,13 @@ TEST(RefAttention, BitsDoNotDependOnTheBatch) {
   ASSERT_TRUE(all.ok());
   for (int64_t t = 0; t < 3; ++t) {
     auto q1 = TestTensor::f32({1, 128}, std::vector<float>(q.row(t), q.row(t) + 128));
-    auto p1 = TestTensor::i32({1}, {p.ints()[static_cast<size_t>(t)]}), s1 = TestTensor::i32({1}, {s.ints()[static_cast<size_t>(t)]});
+    auto p1 = TestTensor::i32({1}, {p.ints()[static_cast<size_t>(t)]}),
+         s1 = TestTensor::i32({1}, {s.ints()[static_cast<size_t>(t)]});
     auto one = w.attend(q1, p1, s1);
     ASSERT_TRUE(one.ok());
-    EXPECT_EQ(first_difference((*one)[0], TestTensor::f32({1, 128}, std::vector<float>((*all)[0].row(t), (*all)[0].row(t) + 128))), "");
+    EXPECT_EQ(first_difference((*one)[0],
+                               TestTensor::f32({1, 128}, std::vector<float>((*all)[0].row(t), (*all)[0].row(t) + 128))),
+              "");
   }
 }
 
@@ -249,7 +263,8 @@ TEST(RefAttention, PointersOutsideAreErrorsThatNameThem) {
   EXPECT_THAT(message(5, 1), HasSubstr("sequence 1 is outside the 1 rows"));
   EXPECT_THAT(message(5, -1), HasSubstr("sequence -1"));
   w.table.view().row<int32_t>(0)[1] = 3;
-  EXPECT_THAT(message(20, 0), HasSubstr("page 1 of sequence 0 is 3, so position 20 lies at slot 52 of a region of 48 slots"));
+  EXPECT_THAT(message(20, 0),
+              HasSubstr("page 1 of sequence 0 is 3, so position 20 lies at slot 52 of a region of 48 slots"));
   w.table.view().row<int32_t>(0)[1] = -1;
   EXPECT_THAT(message(16, 0), HasSubstr("page 1 of sequence 0 is -1"));
   EXPECT_TRUE(message(16, 0).find("layer 3") != std::string::npos);
@@ -269,7 +284,8 @@ TEST(RefKvStore, SlotOutsideWritesNothingOfThatToken) {
       auto out = run_ref(is_v ? Op::kKvStoreV : Op::kKvStoreK, a, {&x, &region, &slots});
       ASSERT_FALSE(out.ok());
       EXPECT_EQ(out.error().code, ErrorCode::kOutOfRange);
-      EXPECT_THAT(out.error().message, HasSubstr(fmt::format("of layer 5: slot {} is outside the region of 16 slots", bad)));
+      EXPECT_THAT(out.error().message,
+                  HasSubstr(fmt::format("of layer 5: slot {} is outside the region of 16 slots", bad)));
       EXPECT_EQ(first_difference(region, before), "");
     }
   }
@@ -321,10 +337,13 @@ TEST(RefRopeStore, IsItsParts) {
     World parts(DType::kQ8_0, DType::kF16, 4, 2, 32, {1}, 24);
     Attrs a = w.attrs;
     a.eps = 1e-6f;
-    auto q = rng.normal_f32({2, 128}), k = rng.normal_f32({2, 64}), v = rng.normal_f32({2, 64}), table = rng.normal_f32({2, 32});
+    auto q = rng.normal_f32({2, 128}), k = rng.normal_f32({2, 64}), v = rng.normal_f32({2, 64}),
+         table = rng.normal_f32({2, 32});
     auto q_norm = rng.normal_f32({32}), k_norm = rng.normal_f32({32});
     auto slots = TestTensor::i32({2}, {9, 2});
-    auto out = run_ref(Op::kRopeStore, a, {with_q ? &q : nullptr, &k, &v, with_q ? &q_norm : nullptr, &k_norm, &table, &w.region_k, &w.region_v, &slots});
+    auto out = run_ref(
+        Op::kRopeStore, a,
+        {with_q ? &q : nullptr, &k, &v, with_q ? &q_norm : nullptr, &k_norm, &table, &w.region_k, &w.region_v, &slots});
     ASSERT_TRUE(out.ok()) << out.error().message;
     Attrs norm;
     norm.eps = 1e-6f;

@@ -1,5 +1,5 @@
-// attn_scores: out[t][h][j] = softcap(scale * q[t][h] . k[j]) for the positions j that token t sees, -infinity elsewhere.
-// Errors: a position, sequence or page outside its limit.
+// attn_scores: out[t][h][j] = softcap(scale * q[t][h] . k[j]) for the positions j that token t sees, -infinity
+// elsewhere. Errors: a position, sequence or page outside its limit.
 #include <cmath>
 #include <limits>
 
@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kMaxHeadBlocks = 64;  // q8_0 heads of up to 2048 values
 
 Refusal accepts(const NodeDesc& node) {
-  if (node.attrs.head_dim > kMaxHeadBlocks * kQ8aBlock) return "head_dim above " + std::to_string(kMaxHeadBlocks * kQ8aBlock);
+  if (node.attrs.head_dim > kMaxHeadBlocks * kQ8aBlock)
+    return "head_dim above " + std::to_string(kMaxHeadBlocks * kQ8aBlock);
   return {};
 }
 
@@ -43,7 +44,8 @@ void run(const KernelArgs& args, Worker& worker) {
   for (int64_t th = share.begin; th < share.end; ++th) {
     const int64_t t = th / attrs.n_head, h = th % attrs.n_head;
     Visible seen;
-    if (!find_visible("attn_scores", args, t, args.in[2], args.in[3], args.in[4], k.n_slots, n_kv, worker, &seen)) return;
+    if (!find_visible("attn_scores", args, t, args.in[2], args.in[3], args.in[4], k.n_slots, n_kv, worker, &seen))
+      return;
     const float* query = q.row<float>(t) + h * attrs.head_dim;
     Q8aBlock quantized[kMaxHeadBlocks];
     if (k.dtype == DType::kQ8_0) quantize_q8a(query, attrs.head_dim, quantized);
@@ -54,7 +56,8 @@ void run(const KernelArgs& args, Worker& worker) {
         continue;
       }
       const int64_t slot = seen.slot(j);
-      const float acc = k.dtype == DType::kQ8_0 ? score_q8(k, slot, h / per_group, quantized) : score_float(k, slot, h / per_group, query);
+      const float acc = k.dtype == DType::kQ8_0 ? score_q8(k, slot, h / per_group, quantized)
+                                                : score_float(k, slot, h / per_group, query);
       const float score = acc * attrs.scale;
       out[j] = attrs.softcap == 0.0f ? score : softcap_f32(score, attrs.softcap);
     }

@@ -7,8 +7,8 @@
 
 namespace minfer::ref {
 
-inline constexpr int64_t kTile = 256;   // positions of a tile
-inline constexpr int64_t kLanes = 16;   // partial sums of a tile's weights: one 512-bit vector
+inline constexpr int64_t kTile = 256;  // positions of a tile
+inline constexpr int64_t kLanes = 16;  // partial sums of a tile's weights: one 512-bit vector
 
 // Length of a row of attn_softmax / n_kv of a row of that length.
 inline int64_t softmax_width(int64_t n_kv) { return n_kv + 2 * (n_kv / kTile); }

@@ -14,11 +14,11 @@ namespace minfer {
 namespace {
 
 using testing::first_difference;
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::run_kernel;
 using testing::run_ref;
 using testing::TestTensor;
-using ::testing::HasSubstr;
 
 constexpr double kEps = 0x1p-24;
 
@@ -36,7 +36,8 @@ TEST(RefElementwise, AddMulScaleRoundOnce) {
   for (Shape shape : {Shape{1, 1}, Shape{3, 17}, Shape{2, 3, 8}, Shape{0, 5}}) {
     auto a = rng.normal_f32(shape), b = rng.normal_f32(shape), row = rng.normal_f32({shape.last()});
     auto sum = run_ref(Op::kAdd, {}, {&a, &b}), biased = run_ref(Op::kAdd, {}, {&a, &row});
-    auto product = run_ref(Op::kMul, {}, {&a, &b}), weighted = run_ref(Op::kMul, {}, {&a, &row}), scaled = run_ref(Op::kScale, scale, {&a});
+    auto product = run_ref(Op::kMul, {}, {&a, &b}), weighted = run_ref(Op::kMul, {}, {&a, &row}),
+         scaled = run_ref(Op::kScale, scale, {&a});
     ASSERT_TRUE(sum.ok() && biased.ok() && product.ok() && weighted.ok() && scaled.ok());
     for (int64_t i = 0; i < shape.count(); ++i) {
       const float x = a.row(0)[i], y = b.row(0)[i], r = row.row(0)[i % shape.last()];
@@ -59,7 +60,8 @@ TEST(RefElementwise, MulRepeatsAShortRow) {
 TEST(RefElementwise, ActivationsAgainstFloat64) {
   const std::pair<Act, std::function<double(double)>> acts[] = {
       {Act::kSilu, [](double x) { return x / (1 + std::exp(-x)); }},
-      {Act::kGeluTanh, [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+      {Act::kGeluTanh,
+       [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
       {Act::kGeluErf, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
       {Act::kGeluQuick, [](double x) { return x / (1 + std::exp(-1.702 * x)); }},
       {Act::kRelu, [](double x) { return x > 0 ? x : 0; }},
@@ -79,7 +81,8 @@ TEST(RefElementwise, ActivationsAgainstFloat64) {
     for (int64_t i = 0; i < 602; ++i) {
       const double v = x.row(0)[i];
       // exp within 2.5 ulp of its value (5 eps), a few operations after it; its argument's rounding grows with x
-      EXPECT_NEAR((*y)[0].row(0)[i], f(v), (16 + 2 * std::fabs(v)) * kEps * std::max(1.0, std::fabs(v)) * std::max(1.0, std::fabs(v)))
+      EXPECT_NEAR((*y)[0].row(0)[i], f(v),
+                  (16 + 2 * std::fabs(v)) * kEps * std::max(1.0, std::fabs(v)) * std::max(1.0, std::fabs(v)))
           << act_name(act) << " " << v;
       EXPECT_EQ((*gated)[0].row(0)[i], (*y)[0].row(0)[i] * up.row(0)[i]);
     }
@@ -168,12 +171,14 @@ TEST(RefRope, TableAgainstLongDouble) {
   auto positions = TestTensor::i32({5}, {0, 1, 4095, 1000000, 2147483647});
   Attrs scaled;
   scaled.scale = 1.25f;
-  auto t = run_ref(Op::kRopeTable, {}, {&positions, &f}), ts = run_ref(Op::kRopeTable, scaled, {&positions, &f}, {.n_threads = 2});
+  auto t = run_ref(Op::kRopeTable, {}, {&positions, &f}),
+       ts = run_ref(Op::kRopeTable, scaled, {&positions, &f}, {.n_threads = 2});
   ASSERT_TRUE(t.ok() && ts.ok());
   const std::vector<int32_t> p = positions.ints();
   for (int64_t n = 0; n < 5; ++n) {
     for (size_t i = 0; i < 32; ++i) {
-      const long double angle = static_cast<double>(p[static_cast<size_t>(n)]) * freq[i];  // the angle itself rounds to f64
+      const long double angle =
+          static_cast<double>(p[static_cast<size_t>(n)]) * freq[i];  // the angle itself rounds to f64
       EXPECT_NEAR((*t)[0].row(n)[i], static_cast<double>(std::cos(angle)), kEps);
       EXPECT_NEAR((*t)[0].row(n)[32 + i], static_cast<double>(std::sin(angle)), kEps);
       EXPECT_EQ((*ts)[0].row(n)[i], (*t)[0].row(n)[i] * 1.25f);
@@ -194,7 +199,8 @@ TEST(RefRope, StylesAndPartialRotation) {
     for (int64_t t = 0; t < 2; ++t) {
       for (int64_t h = 0; h < 30; h += 10) {
         for (int64_t i = 0; i < 4; ++i) {
-          const int64_t ia = h + (style == RopeStyle::kNeox ? i : 2 * i), ib = h + (style == RopeStyle::kNeox ? i + 4 : 2 * i + 1);
+          const int64_t ia = h + (style == RopeStyle::kNeox ? i : 2 * i),
+                        ib = h + (style == RopeStyle::kNeox ? i + 4 : 2 * i + 1);
           const double p = x.row(t)[ia], q = x.row(t)[ib], c = table.row(t)[i], s = table.row(t)[4 + i];
           EXPECT_NEAR((*y)[0].row(t)[ia], p * c - q * s, 2 * kEps * (std::fabs(p * c) + std::fabs(q * s)));
           EXPECT_NEAR((*y)[0].row(t)[ib], p * s + q * c, 2 * kEps * (std::fabs(p * s) + std::fabs(q * c)));
@@ -214,7 +220,9 @@ TEST(RefEmbed, DecodesRowsAndRefusesForeignIds) {
     ASSERT_TRUE(y.ok());
     std::vector<float> row(256);
     quant::format(t).decode_row(table.view().row<std::byte>(8), row.data(), 256);
-    EXPECT_EQ(first_difference(TestTensor::f32({1, 256}, std::vector<float>((*y)[0].row(2), (*y)[0].row(2) + 256)), TestTensor::f32({1, 256}, row)), "");
+    EXPECT_EQ(first_difference(TestTensor::f32({1, 256}, std::vector<float>((*y)[0].row(2), (*y)[0].row(2) + 256)),
+                               TestTensor::f32({1, 256}, row)),
+              "");
     for (int32_t bad : {9, -1, std::numeric_limits<int32_t>::min()}) {
       auto foreign = TestTensor::i32({2}, {1, bad});
       auto e = run_ref(Op::kEmbed, {}, {&foreign, &table});

@@ -15,8 +15,8 @@ void run(const KernelArgs& args, Worker& worker) {
   const auto share = worker.share(args.in[0].shape[0]);
   for (int64_t t = share.begin; t < share.end; ++t) {
     if (ids[t] < 0 || ids[t] >= table.shape[0]) {
-      worker.fail(make_error(ErrorCode::kOutOfRange, "[embed] token {}: id {} is outside the vocabulary (0..{})", t, ids[t],
-                             table.shape[0] - 1));
+      worker.fail(make_error(ErrorCode::kOutOfRange, "[embed] token {}: id {} is outside the vocabulary (0..{})", t,
+                             ids[t], table.shape[0] - 1));
       return;
     }
     quant::format(table.dtype).decode_row(table.row<std::byte>(ids[t]), args.out[0].row<float>(t), table.shape[1]);

@@ -13,8 +13,8 @@ void run(const KernelArgs& args, Worker& worker) {
   const auto share = worker.share(args.in[1].shape[0]);
   for (int64_t i = share.begin; i < share.end; ++i) {
     if (rows[i] < 0 || rows[i] >= x.shape[0]) {
-      worker.fail(make_error(ErrorCode::kOutOfRange, "[get_rows] entry {}{}: row {} is outside the {} rows there are", i,
-                             layer_text(*args.attrs), rows[i], x.shape[0]));
+      worker.fail(make_error(ErrorCode::kOutOfRange, "[get_rows] entry {}{}: row {} is outside the {} rows there are",
+                             i, layer_text(*args.attrs), rows[i], x.shape[0]));
       return;
     }
     std::memcpy(args.out[0].row<float>(i), x.row<float>(rows[i]), static_cast<size_t>(x.shape[1]) * sizeof(float));

@@ -43,7 +43,11 @@ void store_float(DType t, std::byte* base, int64_t index, float x) {
 }  // namespace
 
 KvRegion::KvRegion(const TensorView& region, const Attrs& attrs)
-    : dtype(region.dtype), data(region.data), n_slots(region.shape[0]), n_head_kv(attrs.n_head_kv), head_dim(attrs.head_dim) {}
+    : dtype(region.dtype),
+      data(region.data),
+      n_slots(region.shape[0]),
+      n_head_kv(attrs.n_head_kv),
+      head_dim(attrs.head_dim) {}
 
 std::byte* KvRegion::block(int64_t slot, int64_t head) const {
   return data + kv_head_block_offset(dtype, slot, head, n_head_kv, head_dim);
@@ -110,8 +114,9 @@ KvQ8Block encode_kv_q8(const float* x) {
 
 int64_t visible_lo(int64_t pos, int32_t window) { return window == 0 ? 0 : std::max<int64_t>(0, pos - window + 1); }
 
-bool find_visible(const char* op, const KernelArgs& args, int64_t t, const TensorView& positions, const TensorView& seqs,
-                  const TensorView& block_table, int64_t n_slots, int64_t n_kv, Worker& worker, Visible* out) {
+bool find_visible(const char* op, const KernelArgs& args, int64_t t, const TensorView& positions,
+                  const TensorView& seqs, const TensorView& block_table, int64_t n_slots, int64_t n_kv, Worker& worker,
+                  Visible* out) {
   const Attrs& attrs = *args.attrs;
   const int64_t pos = positions.as<int32_t>()[t], seq = seqs.as<int32_t>()[t];
   const int64_t n_seq = block_table.shape[0], n_pages = block_table.shape[1];
@@ -120,17 +125,19 @@ bool find_visible(const char* op, const KernelArgs& args, int64_t t, const Tenso
     return false;
   };
   if (pos < 0 || pos >= n_kv) return fail(fmt::format("position {} is outside 0..{}", pos, n_kv - 1));
-  if (seq < 0 || seq >= n_seq) return fail(fmt::format("sequence {} is outside the {} rows of the block table", seq, n_seq));
+  if (seq < 0 || seq >= n_seq)
+    return fail(fmt::format("sequence {} is outside the {} rows of the block table", seq, n_seq));
   if (pos / attrs.page_size >= n_pages) {
-    return fail(fmt::format("position {} needs page {}, the block table has {} per sequence", pos, pos / attrs.page_size, n_pages));
+    return fail(fmt::format("position {} needs page {}, the block table has {} per sequence", pos,
+                            pos / attrs.page_size, n_pages));
   }
   *out = {visible_lo(pos, attrs.window), pos, block_table.row<int32_t>(seq), attrs.page_size};
   for (int64_t p = out->lo / attrs.page_size; p <= pos / attrs.page_size; ++p) {
     // the last page counts up to the token's own position only
     const int64_t last = std::min(pos, (p + 1) * attrs.page_size - 1);
     if (out->pages[p] < 0 || out->slot(last) >= n_slots) {
-      return fail(fmt::format("page {} of sequence {} is {}, so position {} lies at slot {} of a region of {} slots", p, seq,
-                              out->pages[p], last, out->slot(last), n_slots));
+      return fail(fmt::format("page {} of sequence {} is {}, so position {} lies at slot {} of a region of {} slots", p,
+                              seq, out->pages[p], last, out->slot(last), n_slots));
     }
   }
   return true;

@@ -51,8 +51,8 @@ int64_t visible_lo(int64_t pos, int32_t window);
 
 // Checks a token's position, sequence and every page it sees. False after reporting through worker.fail().
 bool find_visible(const char* op, const KernelArgs& args, int64_t t, const TensorView& positions,  // i32 [n]
-                  const TensorView& seqs,         // i32 [n]
-                  const TensorView& block_table,  // i32 [n_seq, pages]
+                  const TensorView& seqs,                                                          // i32 [n]
+                  const TensorView& block_table,                                                   // i32 [n_seq, pages]
                   int64_t n_slots, int64_t n_kv, Worker& worker, Visible* out);
 
 }  // namespace minfer::ref

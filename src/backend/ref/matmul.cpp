@@ -13,9 +13,9 @@ size_t scratch_bytes(const NodeDesc& node, int n_threads) {
 }
 
 void run(const KernelArgs& args, Worker& worker) {
-  const TensorView& x = args.in[0];    // f32 [n, k]
-  const TensorView& w = args.in[1];    // [m, k]
-  const TensorView& out = args.out[0]; // f32 [n, m]
+  const TensorView& x = args.in[0];     // f32 [n, k]
+  const TensorView& w = args.in[1];     // [m, k]
+  const TensorView& out = args.out[0];  // f32 [n, m]
   const int64_t n = x.shape[0], m = w.shape[0], k = w.shape[1];
   MatMulScratch scratch(args.scratch, w.dtype, k, n, worker.index());
   scratch.quantize(x, worker);

@@ -22,7 +22,8 @@ size_t row_bytes(DType weight, int64_t k) {
 
 Refusal plain_weight_refusal(const TensorView& w) {
   if (w.layout != Layout::kPlain) return "needs plain weights, got packed ones";
-  if (quant::find_format(w.dtype) == nullptr) return "no decoder for " + std::string(dtype_info(w.dtype).name) + " weights";
+  if (quant::find_format(w.dtype) == nullptr)
+    return "no decoder for " + std::string(dtype_info(w.dtype).name) + " weights";
   return {};
 }
 
@@ -31,7 +32,11 @@ size_t matmul_scratch_bytes(DType weight, int64_t k, int64_t n_rows, int n_threa
 }
 
 MatMulScratch::MatMulScratch(std::byte* scratch, DType weight, int64_t k, int64_t n_rows, int worker)
-    : weight_(weight), k_(k), n_rows_(n_rows), quantized_(dtype_info(weight).quantized), step_(code_step(weight)),
+    : weight_(weight),
+      k_(k),
+      n_rows_(n_rows),
+      quantized_(dtype_info(weight).quantized),
+      step_(code_step(weight)),
       acts_(reinterpret_cast<Q8aBlock*>(scratch)) {
   std::byte* row = scratch + acts_bytes(weight, k, n_rows) + static_cast<size_t>(worker) * row_bytes(weight, k);
   codes_ = reinterpret_cast<CodeBlock*>(row);

@@ -9,8 +9,8 @@ namespace minfer::ref {
 // Why a weight cannot be read by the reference kernels: packed, or a type without a decoder.
 Refusal plain_weight_refusal(const TensorView& w);
 
-// Layout of the scratch: Q8aBlock [n_rows][k / 32] (quantized weights only), then per worker one row: CodeBlock [k / 32]
-// or float [k], each worker's part rounded up to 64 bytes.
+// Layout of the scratch: Q8aBlock [n_rows][k / 32] (quantized weights only), then per worker one row: CodeBlock [k /
+// 32] or float [k], each worker's part rounded up to 64 bytes.
 size_t matmul_scratch_bytes(DType weight, int64_t k, int64_t n_rows, int n_threads);
 
 class MatMulScratch {
@@ -21,9 +21,9 @@ class MatMulScratch {
   // Quantizes all rows of x if the weights are quantized, split over the workers; ends with a barrier in that case.
   void quantize(const TensorView& x,  // f32, n_rows rows of k
                 Worker& worker);
-  void load_row(const void* row);           // k weights
-  float dot(int64_t r,                      // row of x
-            const float* x) const;          // [k], the same row, for float weights
+  void load_row(const void* row);   // k weights
+  float dot(int64_t r,              // row of x
+            const float* x) const;  // [k], the same row, for float weights
 
  private:
   DType weight_;

@@ -13,14 +13,15 @@ namespace minfer {
 namespace {
 
 using testing::first_difference;
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::run_ref;
 using testing::TestTensor;
-using ::testing::HasSubstr;
 
 constexpr double kEps = 0x1p-24;  // unit roundoff of f32
-constexpr DType kQuantized[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K,
-                                DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4};
+constexpr DType kQuantized[] = {DType::kQ4_0,   DType::kQ4_1,   DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,
+                                DType::kQ2_K,   DType::kQ3_K,   DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
+                                DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4};
 constexpr DType kFloats[] = {DType::kF32, DType::kF16, DType::kBF16};
 
 struct Expected {
@@ -28,8 +29,8 @@ struct Expected {
 };
 
 // The sum in float64 over decoded weights and dequantized activations. The bound counts the roundings: two or three per
-// block of 32 (its product of scales, one or two fma), one per segment and those of the decoder, each relative to the sum
-// of the magnitudes the block's terms are made of.
+// block of 32 (its product of scales, one or two fma), one per segment and those of the decoder, each relative to the
+// sum of the magnitudes the block's terms are made of.
 Expected quantized_dot(const TestTensor& w, int64_t row, const float* x, int64_t k) {
   const DType t = w.view().dtype;
   std::vector<float> decoded(static_cast<size_t>(k));
@@ -65,7 +66,8 @@ TEST(RefMatMul, QuantizedAgainstFloat64) {
       for (int64_t n = 0; n < 3; ++n) {
         for (int64_t m = 0; m < 5; ++m) {
           const Expected e = quantized_dot(w, m, x.row(n), k);
-          EXPECT_NEAR((*y)[0].row(n)[m], e.value, e.bound) << dtype_info(t).name << " k " << k << " [" << n << ", " << m << "]";
+          EXPECT_NEAR((*y)[0].row(n)[m], e.value, e.bound)
+              << dtype_info(t).name << " k " << k << " [" << n << ", " << m << "]";
         }
       }
     }
@@ -90,7 +92,8 @@ TEST(RefMatMul, FloatAgainstFloat64) {
             sum += term;
             magnitude += std::fabs(term);
           }
-          EXPECT_NEAR((*y)[0].row(n)[m], sum, static_cast<double>(k) * kEps * magnitude + 1e-40) << dtype_info(t).name << " k " << k;
+          EXPECT_NEAR((*y)[0].row(n)[m], sum, static_cast<double>(k) * kEps * magnitude + 1e-40)
+              << dtype_info(t).name << " k " << k;
         }
       }
     }
@@ -112,7 +115,9 @@ TEST(RefMatMul, SameBitsForAnyThreadsAndBatch) {
     auto last = TestTensor::f32({1, 1280}, std::vector<float>(x.row(4), x.row(4) + 1280));
     auto alone = run_ref(Op::kMatMul, {}, {&last, &w});
     ASSERT_TRUE(alone.ok());
-    EXPECT_EQ(first_difference((*alone)[0], TestTensor::f32({1, 7}, std::vector<float>((*one)[0].row(4), (*one)[0].row(4) + 7))), "");
+    EXPECT_EQ(first_difference((*alone)[0],
+                               TestTensor::f32({1, 7}, std::vector<float>((*one)[0].row(4), (*one)[0].row(4) + 7))),
+              "");
   }
 }
 
@@ -133,7 +138,8 @@ TEST(RefMatMul, Composites) {
   ASSERT_TRUE(plain.ok() && full.ok() && none.ok());
   EXPECT_EQ(first_difference(*none, *plain), "");
   for (int64_t n = 0; n < 2; ++n) {
-    for (int64_t m = 0; m < 5; ++m) EXPECT_EQ((*full)[0].row(n)[m], ((*plain)[0].row(n)[m] + bias.row(0)[m]) + residual.row(n)[m]);
+    for (int64_t m = 0; m < 5; ++m)
+      EXPECT_EQ((*full)[0].row(n)[m], ((*plain)[0].row(n)[m] + bias.row(0)[m]) + residual.row(n)[m]);
   }
   Attrs group;
   group.n_group = 2;

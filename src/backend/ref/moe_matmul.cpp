@@ -25,8 +25,8 @@ void run(const KernelArgs& args, Worker& worker) {
     for (int64_t j = 0; j < top_k; ++j) {
       const int32_t e = ids.row<int32_t>(t)[j];
       if (e < 0 || e >= n_expert) {
-        worker.fail(make_error(ErrorCode::kOutOfRange, "[moe_matmul] token {}{}: expert {} is outside the {} there are", t,
-                               layer_text(*args.attrs), e, n_expert));
+        worker.fail(make_error(ErrorCode::kOutOfRange, "[moe_matmul] token {}{}: expert {} is outside the {} there are",
+                               t, layer_text(*args.attrs), e, n_expert));
         return;
       }
     }

@@ -25,8 +25,8 @@ void run(const KernelArgs& args, Worker& worker) {
     for (int64_t e = 0; e < n_expert; ++e) sum += p[e] = exp_f32(x[e] - max);
     for (int64_t e = 0; e < n_expert; ++e) p[e] = p[e] / sum;
 
-    int32_t* ids = args.out[0].row<int32_t>(t);    // [top_k]
-    float* weights = args.out[1].row<float>(t);    // [top_k]
+    int32_t* ids = args.out[0].row<int32_t>(t);  // [top_k]
+    float* weights = args.out[1].row<float>(t);  // [top_k]
     for (int64_t j = 0; j < top_k; ++j) {
       const auto taken = [&](int64_t e) {
         for (int64_t i = 0; i < j; ++i) {

@@ -13,10 +13,10 @@ namespace minfer {
 namespace {
 
 using testing::first_difference;
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::run_ref;
 using testing::TestTensor;
-using ::testing::HasSubstr;
 
 constexpr double kEps = 0x1p-24;
 
@@ -66,18 +66,24 @@ TEST(RefMoe, MatMulEqualsTheDenseOneOfEachExpert) {
     auto w = rng.weight(t, {3, 5, 64});
     auto x = rng.normal_f32({4, 64}), x3 = rng.normal_f32({4, 2, 64});
     auto ids = TestTensor::i32({4, 2}, {0, 2, 2, 1, 0, 1, 2, 0});
-    auto y = run_ref(Op::kMoeMatMul, top_k(2), {&x, &w, &ids}), y3 = run_ref(Op::kMoeMatMul, top_k(2), {&x3, &w, &ids}, {.n_threads = 3});
+    auto y = run_ref(Op::kMoeMatMul, top_k(2), {&x, &w, &ids}),
+         y3 = run_ref(Op::kMoeMatMul, top_k(2), {&x3, &w, &ids}, {.n_threads = 3});
     ASSERT_TRUE(y.ok() && y3.ok());
     const std::vector<int32_t> id = ids.ints();
     for (int64_t r = 0; r < 8; ++r) {
       TestTensor expert = TestTensor::zeros(t, {5, 64});
-      std::copy_n(w.view().row<std::byte>(id[static_cast<size_t>(r)] * 5), expert.bytes().size(), expert.bytes().data());
+      std::copy_n(w.view().row<std::byte>(id[static_cast<size_t>(r)] * 5), expert.bytes().size(),
+                  expert.bytes().data());
       auto row = TestTensor::f32({1, 64}, std::vector<float>(x.row(r / 2), x.row(r / 2) + 64));
       auto row3 = TestTensor::f32({1, 64}, std::vector<float>(x3.row(r), x3.row(r) + 64));
       auto want = run_ref(Op::kMatMul, {}, {&row, &expert}), want3 = run_ref(Op::kMatMul, {}, {&row3, &expert});
       ASSERT_TRUE(want.ok() && want3.ok());
-      EXPECT_EQ(first_difference(TestTensor::f32({1, 5}, std::vector<float>((*y)[0].row(r), (*y)[0].row(r) + 5)), (*want)[0]), "");
-      EXPECT_EQ(first_difference(TestTensor::f32({1, 5}, std::vector<float>((*y3)[0].row(r), (*y3)[0].row(r) + 5)), (*want3)[0]), "");
+      EXPECT_EQ(
+          first_difference(TestTensor::f32({1, 5}, std::vector<float>((*y)[0].row(r), (*y)[0].row(r) + 5)), (*want)[0]),
+          "");
+      EXPECT_EQ(first_difference(TestTensor::f32({1, 5}, std::vector<float>((*y3)[0].row(r), (*y3)[0].row(r) + 5)),
+                                 (*want3)[0]),
+                "");
     }
   }
 }

@@ -30,9 +30,9 @@ inline float amax_32(const float* x) {  // [32]
   return std::bit_cast<float>(most);
 }
 
-inline void quantize_q8a(const float* x,  // [k]
-                         int64_t k,       // Requires: a multiple of 32
-                         Q8aBlock* out) { // [k / 32]
+inline void quantize_q8a(const float* x,   // [k]
+                         int64_t k,        // Requires: a multiple of 32
+                         Q8aBlock* out) {  // [k / 32]
   for (int64_t b = 0; b < k / kQ8aBlock; ++b, x += kQ8aBlock, ++out) {
     const float amax = amax_32(x);
     *out = Q8aBlock{};

@@ -23,7 +23,8 @@ void run(const KernelArgs& args, Worker& worker) {
   const TensorView& x = args.in[0];  // f32 [..., d]
   const auto rows = worker.share(x.shape.rows());
   for (int64_t t = rows.begin; t < rows.end; ++t) {
-    for (int64_t i = 0; i < x.shape.last(); ++i) args.out[0].row<float>(t)[i] = apply(args.attrs->act, x.row<float>(t)[i]);
+    for (int64_t i = 0; i < x.shape.last(); ++i)
+      args.out[0].row<float>(t)[i] = apply(args.attrs->act, x.row<float>(t)[i]);
   }
 }
 

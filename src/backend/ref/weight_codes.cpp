@@ -73,7 +73,8 @@ void decode(const BlockMXFP4& w, CodeBlock* out) {
   nibbles(w.qs, n);
   for (int i = 0; i < 32; ++i) out->q[i] = kMxfp4Values[n[i]];
   // 2^(e - 128): denormal for e < 2, exact all the same
-  out->a = w.e < 2 ? std::bit_cast<float>(0x200000u << w.e) : std::bit_cast<float>(static_cast<uint32_t>(w.e - 1) << 23);
+  out->a =
+      w.e < 2 ? std::bit_cast<float>(0x200000u << w.e) : std::bit_cast<float>(static_cast<uint32_t>(w.e - 1) << 23);
 }
 
 void decode(const BlockQ4_K& w, CodeBlock* out) {
@@ -167,8 +168,12 @@ void decode_all(const void* row, int64_t k, CodeBlock* out) {
 
 CodeStep code_step(DType t) {
   switch (t) {
-    case DType::kQ4_1: case DType::kQ5_1: case DType::kQ4_K: case DType::kQ5_K: return CodeStep::kScaleMin;
-    case DType::kQ3_K: case DType::kQ6_K: return CodeStep::kHalves;
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K: return CodeStep::kScaleMin;
+    case DType::kQ3_K:
+    case DType::kQ6_K: return CodeStep::kHalves;
     case DType::kQ2_K: return CodeStep::kHalvesMin;
     default: return CodeStep::kScale;
   }

@@ -20,10 +20,10 @@ enum class CodeStep : uint8_t {
 
 struct CodeBlock {
   int8_t q[32];
-  float a;             // scale (with the sub-scale where that product is exact)
-  float b;             // kScaleMin: what s is multiplied by (negative minimum of K-quants); kHalvesMin: dmin
-  int32_t sc0, sc1;    // kHalves, kHalvesMin
-  int32_t mn0, mn1;    // kHalvesMin
+  float a;           // scale (with the sub-scale where that product is exact)
+  float b;           // kScaleMin: what s is multiplied by (negative minimum of K-quants); kHalvesMin: dmin
+  int32_t sc0, sc1;  // kHalves, kHalvesMin
+  int32_t mn0, mn1;  // kHalvesMin
 };
 
 // Requires: dtype_info(t).quantized.
@@ -31,8 +31,8 @@ CodeStep code_step(DType t);
 
 // Requires: dtype_info(t).quantized, k a multiple of its block size.
 void decode_codes(DType t,
-                  const void* row,   // k values of type t
+                  const void* row,  // k values of type t
                   int64_t k,
-                  CodeBlock* out);   // [k / 32]
+                  CodeBlock* out);  // [k / 32]
 
 }  // namespace minfer::ref

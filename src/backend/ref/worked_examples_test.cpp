@@ -44,7 +44,8 @@ class Cache {
   // The output for query q at `position`; weights() gives the normalised weights of the last call.
   std::vector<float> attend(std::vector<float> q, int32_t position) {
     auto qt = TestTensor::f32({1, 4}, q);
-    auto positions = TestTensor::i32({1}, {position}), seqs = TestTensor::i32({1}, {0}), table = TestTensor::i32({1, 1}, {0});
+    auto positions = TestTensor::i32({1}, {position}), seqs = TestTensor::i32({1}, {0}),
+         table = TestTensor::i32({1, 1}, {0});
     auto scores = run_ref(Op::kAttnScores, attrs_, {&qt, &k_, &positions, &seqs, &table});
     EXPECT_TRUE(scores.ok()) << scores.error().message;
     auto weights = run_ref(Op::kAttnSoftmax, {}, {&(*scores)[0], &positions});

@@ -20,7 +20,8 @@ Inputs pointers(std::vector<TestTensor>& copies, const Inputs& in) {
 std::string compare_regions(const std::vector<TestTensor>& got, const std::vector<TestTensor>& want) {
   for (size_t i = 0; i < got.size(); ++i) {
     if (got[i].view().data == nullptr || got[i].view().layout == Layout::kPlain) continue;
-    if (std::string d = first_difference(got[i], want[i]); !d.empty()) return "region of input " + std::to_string(i) + ": " + d;
+    if (std::string d = first_difference(got[i], want[i]); !d.empty())
+      return "region of input " + std::to_string(i) + ": " + d;
   }
   return {};
 }
@@ -40,17 +41,21 @@ std::string check_conformance(Op op, const Attrs& attrs, const Inputs& in, const
       bool refused = false;
       for (int threads : options.threads) {
         for (bool in_place : {false, true}) {
-          if (in_place && (!options.in_place || kernel.in_place < 0 || in[static_cast<size_t>(kernel.in_place)] == nullptr)) continue;
-          const std::string where = std::string(kernel.name) + "/" + kernel.isa + " at " + std::to_string(threads) + " threads" +
-                                    (in_place ? " in place: " : ": ");
-          const auto got = run_kernel(kernel, op, attrs, pointers(got_in, in), {.n_threads = threads, .row_pad = in_place ? 0 : 64, .in_place = in_place});
+          if (in_place &&
+              (!options.in_place || kernel.in_place < 0 || in[static_cast<size_t>(kernel.in_place)] == nullptr))
+            continue;
+          const std::string where = std::string(kernel.name) + "/" + kernel.isa + " at " + std::to_string(threads) +
+                                    " threads" + (in_place ? " in place: " : ": ");
+          const auto got = run_kernel(kernel, op, attrs, pointers(got_in, in),
+                                      {.n_threads = threads, .row_pad = in_place ? 0 : 64, .in_place = in_place});
           if (!got.ok() && got.error().code == ErrorCode::kUnsupported) {
             refused = true;
             break;
           }
           if (!want.ok()) {
             if (got.ok()) return where + "ran, but the definition fails: " + want.error().message;
-            if (got.error().code != want.error().code) return where + got.error().message + "; the definition: " + want.error().message;
+            if (got.error().code != want.error().code)
+              return where + got.error().message + "; the definition: " + want.error().message;
             continue;
           }
           if (!got.ok()) return where + got.error().message;
@@ -69,8 +74,10 @@ std::string check_conformance(Op op, const Attrs& attrs, const Inputs& in, const
 
 TestTensor odd_f32(Random& random, Shape shape) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  const float odd[] = {0.0f, -0.0f, 1e-40f, -1e-45f, kInf, -kInf, std::numeric_limits<float>::quiet_NaN(), 3e38f, -3e38f,
-                       88.72283f, 88.7229f, -87.4f, -103.97f, -103.98f, 0x1p-12f, -0x1p-13f, 0x1p-100f, 0x1p-101f, 1e19f, 65520.0f};
+  const float odd[] = {
+      0.0f,     -0.0f,     1e-40f,    -1e-45f,   kInf,   -kInf,    std::numeric_limits<float>::quiet_NaN(),
+      3e38f,    -3e38f,    88.72283f, 88.7229f,  -87.4f, -103.97f, -103.98f,
+      0x1p-12f, -0x1p-13f, 0x1p-100f, 0x1p-101f, 1e19f,  65520.0f};
   TestTensor t = random.normal_f32(shape, 3.0f);
   for (int64_t i = 0; i < shape.count(); ++i) {
     if (random.below(3) == 0) t.row(0)[i] = odd[random.below(static_cast<int32_t>(std::size(odd)))];

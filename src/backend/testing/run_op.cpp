@@ -124,7 +124,8 @@ bool TestTensor::guards_intact() const {
   return true;
 }
 
-Result<std::vector<TestTensor>> run_kernel(const Kernel& kernel, Op op, const Attrs& attrs, const Inputs& in, RunOptions options) {
+Result<std::vector<TestTensor>> run_kernel(const Kernel& kernel, Op op, const Attrs& attrs, const Inputs& in,
+                                           RunOptions options) {
   std::vector<ValueDesc> descs;
   for (const TestTensor* t : in) descs.push_back(desc_of(t));
   const std::vector<ValueDesc> inferred = MINFER_TRY(infer_outputs(op, attrs, descs));
@@ -165,7 +166,8 @@ Result<std::vector<TestTensor>> run_kernel(const Kernel& kernel, Op op, const At
   MINFER_TRY(pool_of(options.n_threads).run([&](Worker& w) { kernel.run(args, w); }));
 
   const auto damaged = [&](const char* what, size_t i) {
-    return make_error(ErrorCode::kInternal, "{}/{}: bytes outside {} {} were written", kernel.name, kernel.isa, what, i);
+    return make_error(ErrorCode::kInternal, "{}/{}: bytes outside {} {} were written", kernel.name, kernel.isa, what,
+                      i);
   };
   for (size_t i = 0; i < out.size(); ++i) {
     if (!out[i].guards_intact()) return damaged("output", i);
@@ -185,8 +187,8 @@ Result<std::vector<TestTensor>> run_kernel(const Kernel& kernel, Op op, const At
   return out;
 }
 
-Result<std::vector<TestTensor>> run_kernels(std::span<const Kernel> kernels, Op op, const Attrs& attrs, const Inputs& in,
-                                            RunOptions options, std::string* used) {
+Result<std::vector<TestTensor>> run_kernels(std::span<const Kernel> kernels, Op op, const Attrs& attrs,
+                                            const Inputs& in, RunOptions options, std::string* used) {
   std::string refusals;
   for (const Kernel& kernel : kernels) {
     auto out = run_kernel(kernel, op, attrs, in, options);
@@ -197,7 +199,8 @@ Result<std::vector<TestTensor>> run_kernels(std::span<const Kernel> kernels, Op 
     if (used != nullptr) *used = std::string(kernel.name) + "/" + kernel.isa;
     return out;
   }
-  return make_error(ErrorCode::kUnsupported, "{}: no kernel of {} accepts it{}", op_info(op).name, kernels.size(), refusals);
+  return make_error(ErrorCode::kUnsupported, "{}: no kernel of {} accepts it{}", op_info(op).name, kernels.size(),
+                    refusals);
 }
 
 Result<std::vector<TestTensor>> run_ref(Op op, const Attrs& attrs, const Inputs& in, RunOptions options) {
@@ -258,13 +261,14 @@ Result<std::vector<TestTensor>> run_ref(Op op, const Attrs& attrs, const Inputs&
 std::string first_difference(const TestTensor& got, const TestTensor& want) {
   const TensorView &g = got.view(), &w = want.view();
   if (g.dtype != w.dtype || !(g.shape == w.shape) || g.layout != w.layout) {
-    return fmt::format("found {} {}, expected {} {}", dtype_info(g.dtype).name, g.shape.str(), dtype_info(w.dtype).name, w.shape.str());
+    return fmt::format("found {} {}, expected {} {}", dtype_info(g.dtype).name, g.shape.str(), dtype_info(w.dtype).name,
+                       w.shape.str());
   }
   if (g.layout != Layout::kPlain) {
     for (size_t i = 0; i < want.bytes().size(); ++i) {
       if (got.bytes()[i] != want.bytes()[i]) {
-        return fmt::format("byte {} of the region: found {:#04x}, expected {:#04x}", i, static_cast<int>(got.bytes()[i]),
-                           static_cast<int>(want.bytes()[i]));
+        return fmt::format("byte {} of the region: found {:#04x}, expected {:#04x}", i,
+                           static_cast<int>(got.bytes()[i]), static_cast<int>(want.bytes()[i]));
       }
     }
     return "";
@@ -276,10 +280,11 @@ std::string first_difference(const TestTensor& got, const TestTensor& want) {
       if (f32) {
         const float a = g.row<float>(r)[i], b = w.row<float>(r)[i];
         if (std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) || (std::isnan(a) && std::isnan(b))) continue;
-        return fmt::format("row {} of {}, column {}: found {} ({:#010x}), expected {} ({:#010x})", r, g.shape.str(), i, a,
-                           std::bit_cast<uint32_t>(a), b, std::bit_cast<uint32_t>(b));
+        return fmt::format("row {} of {}, column {}: found {} ({:#010x}), expected {} ({:#010x})", r, g.shape.str(), i,
+                           a, std::bit_cast<uint32_t>(a), b, std::bit_cast<uint32_t>(b));
       }
-      if (g.row<std::byte>(r)[i] != w.row<std::byte>(r)[i]) return fmt::format("row {} of {}, byte {}", r, g.shape.str(), i);
+      if (g.row<std::byte>(r)[i] != w.row<std::byte>(r)[i])
+        return fmt::format("row {} of {}, byte {}", r, g.shape.str(), i);
     }
   }
   return "";
@@ -314,7 +319,10 @@ struct ScaleOffsets {
 };
 ScaleOffsets scale_offsets(DType t) {
   switch (t) {
-    case DType::kQ4_1: case DType::kQ5_1: case DType::kQ4_K: case DType::kQ5_K: return {0, 2};
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K: return {0, 2};
     case DType::kQ2_K: return {80, 82};
     case DType::kQ3_K: return {108, -1};
     case DType::kQ6_K: return {208, -1};

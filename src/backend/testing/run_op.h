@@ -38,8 +38,8 @@ class TestTensor {
 
   const TensorView& view() const { return view_; }
   std::span<std::byte> bytes() const { return {view_.data, bytes_}; }
-  std::vector<float> floats() const;      // f32 tensors, rows in order without padding
-  std::vector<int32_t> ints() const;      // i32 tensors
+  std::vector<float> floats() const;  // f32 tensors, rows in order without padding
+  std::vector<int32_t> ints() const;  // i32 tensors
   float* row(int64_t r) const { return view_.row<float>(r); }
   void fill(std::byte value);
   bool guards_intact() const;
@@ -61,16 +61,18 @@ using Inputs = std::vector<TestTensor*>;  // nullptr = absent; regions are writt
 
 // Infers the outputs, asks the kernel whether it accepts, and runs it on n_threads.
 // Errors: the shape rule's, a refusal (kUnsupported), what the kernel reports, a damaged guard (kInternal).
-Result<std::vector<TestTensor>> run_kernel(const Kernel& kernel, Op op, const Attrs& attrs, const Inputs& in, RunOptions options = {});
+Result<std::vector<TestTensor>> run_kernel(const Kernel& kernel, Op op, const Attrs& attrs, const Inputs& in,
+                                           RunOptions options = {});
 
 // The first kernel of the list that accepts the node; `used` gets its name.
-Result<std::vector<TestTensor>> run_kernels(std::span<const Kernel> kernels, Op op, const Attrs& attrs, const Inputs& in,
-                                            RunOptions options = {}, std::string* used = nullptr);
+Result<std::vector<TestTensor>> run_kernels(std::span<const Kernel> kernels, Op op, const Attrs& attrs,
+                                            const Inputs& in, RunOptions options = {}, std::string* used = nullptr);
 
 // What the op means: the reference kernel of a primitive, the decomposed graph on reference kernels of a composite.
 Result<std::vector<TestTensor>> run_ref(Op op, const Attrs& attrs, const Inputs& in, RunOptions options = {});
 
-// Empty when all values have the same bits (any NaN equals any NaN in f32 tensors); otherwise where the first difference is.
+// Empty when all values have the same bits (any NaN equals any NaN in f32 tensors); otherwise where the first
+// difference is.
 std::string first_difference(const TestTensor& got, const TestTensor& want);
 std::string first_difference(const std::vector<TestTensor>& got, const std::vector<TestTensor>& want);
 

@@ -10,8 +10,9 @@ Result<Descs> infer_add(const Attrs& attrs, const Descs& in) {
     MINFER_TRY(rule.want(1, "b", DType::kF32, {rule.shape(0).last()}));
   } else {
     MINFER_TRY(rule.want_rows(1, "b"));
-    MINFER_TRY(rule.must(rule.shape(1) == rule.shape(0), fmt::format("input 1 (b): found {}, expected {} or [{}]",
-                                                                     rule.shape(1).str(), rule.shape(0).str(), rule.shape(0).last())));
+    MINFER_TRY(rule.must(rule.shape(1) == rule.shape(0),
+                         fmt::format("input 1 (b): found {}, expected {} or [{}]", rule.shape(1).str(),
+                                     rule.shape(0).str(), rule.shape(0).last())));
   }
   return one_f32(rule.shape(0));
 }

@@ -6,7 +6,8 @@ namespace minfer {
 Result<Descs> infer_attn_scores(const Attrs& attrs, const Descs& in) {
   Rule rule(Op::kAttnScores, attrs, in);
   MINFER_TRY(rule.want_attention());
-  MINFER_TRY(rule.must(attrs.n_kv > 0 && attrs.n_kv % 256 == 0, fmt::format("n_kv {} must be a positive multiple of 256", attrs.n_kv)));
+  MINFER_TRY(rule.must(attrs.n_kv > 0 && attrs.n_kv % 256 == 0,
+                       fmt::format("n_kv {} must be a positive multiple of 256", attrs.n_kv)));
   MINFER_TRY(rule.want(0, "q", DType::kF32, {kAnyRows, int64_t{attrs.n_head} * attrs.head_dim}));
   MINFER_TRY(rule.want_region(1, "region_k"));
   MINFER_TRY(rule.want_lookup(2, rule.shape(0)[0]));

@@ -20,7 +20,8 @@ void Definition::emit_to(ValueId out, Op op, const Attrs& attrs, std::vector<Val
 
 ValueId Definition::emit(Op op, const Attrs& attrs, std::vector<ValueId> inputs, const Shape& shape, const char* part) {
   Value v;
-  v.name = (node_.outputs.empty() ? std::string(op_info(node_.op).name) : graph_.value(node_.outputs[0]).name) + "." + part;
+  v.name =
+      (node_.outputs.empty() ? std::string(op_info(node_.op).name) : graph_.value(node_.outputs[0]).name) + "." + part;
   v.shape = shape;
   graph_.values.push_back(std::move(v));
   const auto id = static_cast<ValueId>(graph_.values.size() - 1);
@@ -47,7 +48,8 @@ DefineFn find_definition(Op op) {
 namespace {
 
 // Appends the node, or what it stands for. Definitions only use ops nearer to the primitives, so this ends.
-Status append(Graph& graph, Node node, const std::function<bool(const Graph&, const Node&)>& keep, std::vector<Node>& out) {
+Status append(Graph& graph, Node node, const std::function<bool(const Graph&, const Node&)>& keep,
+              std::vector<Node>& out) {
   if (keep(graph, node)) {
     out.push_back(std::move(node));
     return {};

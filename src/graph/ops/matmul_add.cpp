@@ -16,7 +16,8 @@ Result<Descs> infer_matmul_add(const Attrs& attrs, const Descs& in) {
 void define_matmul_add(Definition& d) {
   const ValueId bias = d.in(2), residual = d.in(3);
   const Shape& shape = d.shape(d.out());
-  if (bias == kNoValue && residual == kNoValue) return d.emit_to(d.out(), Op::kMatMul, d.plain_attrs(), {d.in(0), d.in(1)});
+  if (bias == kNoValue && residual == kNoValue)
+    return d.emit_to(d.out(), Op::kMatMul, d.plain_attrs(), {d.in(0), d.in(1)});
   ValueId y = d.emit(Op::kMatMul, d.plain_attrs(), {d.in(0), d.in(1)}, shape, "matmul");
   if (residual == kNoValue) return d.emit_to(d.out(), Op::kAdd, d.plain_attrs(), {y, bias});
   if (bias != kNoValue) y = d.emit(Op::kAdd, d.plain_attrs(), {y, bias}, d.shape(d.out()), "bias");

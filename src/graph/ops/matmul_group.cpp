@@ -11,9 +11,11 @@ constexpr int32_t kMaxGroup = 4;  // 1 + 2 * 4 inputs and 4 outputs fit a node
 
 Result<Descs> infer_matmul_group(const Attrs& attrs, const Descs& in) {
   Rule rule(Op::kMatMulGroup, attrs, in);
-  MINFER_TRY(rule.must(attrs.n_group >= 1 && attrs.n_group <= kMaxGroup, fmt::format("n_group {} must be 1..{}", attrs.n_group, kMaxGroup)));
+  MINFER_TRY(rule.must(attrs.n_group >= 1 && attrs.n_group <= kMaxGroup,
+                       fmt::format("n_group {} must be 1..{}", attrs.n_group, kMaxGroup)));
   const auto g = static_cast<size_t>(attrs.n_group);
-  MINFER_TRY(rule.must(in.size() == 1 + 2 * g, fmt::format("{} inputs, expected {} (x, weights, biases)", in.size(), 1 + 2 * g)));
+  MINFER_TRY(rule.must(in.size() == 1 + 2 * g,
+                       fmt::format("{} inputs, expected {} (x, weights, biases)", in.size(), 1 + 2 * g)));
   MINFER_TRY(rule.want(0, "x", DType::kF32, {kAnyRows, kAnyDim}));
   Descs out;
   for (size_t i = 0; i < g; ++i) {

@@ -7,7 +7,8 @@ Result<Descs> infer_moe_matmul(const Attrs& attrs, const Descs& in) {
   Rule rule(Op::kMoeMatMul, attrs, in);
   MINFER_TRY(rule.want(2, "ids", DType::kI32, {kAnyRows, kAnyDim}));
   const int64_t n = rule.shape(2)[0], top_k = rule.shape(2)[1];
-  MINFER_TRY(rule.must(attrs.top_k == top_k, fmt::format("top_k {}, but input 2 (ids) has {} per token", attrs.top_k, top_k)));
+  MINFER_TRY(
+      rule.must(attrs.top_k == top_k, fmt::format("top_k {}, but input 2 (ids) has {} per token", attrs.top_k, top_k)));
   if (rule.has(0) && rule.shape(0).rank == 3) {
     MINFER_TRY(rule.want(0, "x", DType::kF32, {n, top_k, kAnyDim}));
   } else {

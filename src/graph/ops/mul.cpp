@@ -8,8 +8,9 @@ Result<Descs> infer_mul(const Attrs& attrs, const Descs& in) {
   MINFER_TRY(rule.want_rows(0, "a"));
   if (rule.has(1) && rule.shape(1).rank == 1) {
     MINFER_TRY(rule.want(1, "b", DType::kF32, {kAnyDim}));
-    MINFER_TRY(rule.must(rule.shape(0).last() % rule.shape(1)[0] == 0, fmt::format("input 1 (b): {} values do not divide the row of {}",
-                                                                                   rule.shape(1)[0], rule.shape(0).last())));
+    MINFER_TRY(rule.must(
+        rule.shape(0).last() % rule.shape(1)[0] == 0,
+        fmt::format("input 1 (b): {} values do not divide the row of {}", rule.shape(1)[0], rule.shape(0).last())));
   } else {
     MINFER_TRY(rule.want_rows(1, "b"));
     MINFER_TRY(rule.must(rule.shape(1) == rule.shape(0), fmt::format("input 1 (b): found {}, expected {} or one row",

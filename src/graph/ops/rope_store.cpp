@@ -1,4 +1,5 @@
-// rope_store: head norms and rotation of q and k, then both KV stores. q may be absent (a last layer that only fills the cache).
+// rope_store: head norms and rotation of q and k, then both KV stores. q may be absent (a last layer that only fills
+// the cache).
 #include "graph/ops/rules.h"
 
 namespace minfer {
@@ -13,8 +14,9 @@ Result<Descs> infer_rope_store(const Attrs& attrs, const Descs& in) {
   MINFER_TRY(rule.want(2, "v", DType::kF32, {n, width}));
   MINFER_TRY(rule.want(5, "table", DType::kF32, {n, kAnyDim}));
   const int64_t n_rot = rule.shape(5)[1];
-  MINFER_TRY(rule.must(n_rot % 2 == 0 && n_rot <= attrs.head_dim,
-                       fmt::format("input 5 (table): n_rot {} must be even and at most head_dim {}", n_rot, attrs.head_dim)));
+  MINFER_TRY(
+      rule.must(n_rot % 2 == 0 && n_rot <= attrs.head_dim,
+                fmt::format("input 5 (table): n_rot {} must be even and at most head_dim {}", n_rot, attrs.head_dim)));
   MINFER_TRY(rule.want(8, "slots", DType::kI32, {n}));
   if (rule.has(3)) MINFER_TRY(rule.want(3, "q_norm", DType::kF32, {attrs.head_dim}));
   if (rule.has(4)) MINFER_TRY(rule.want(4, "k_norm", DType::kF32, {attrs.head_dim}));

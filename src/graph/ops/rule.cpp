@@ -27,12 +27,15 @@ Status Rule::must(bool cond, const std::string& text) const {
 }
 
 Status Rule::found(size_t i, const char* what, const std::string& expected) const {
-  if (!has(i)) return make_error(ErrorCode::kInvalidArgument, "[{}] input {} ({}) is absent, expected {}", name_, i, what, expected);
+  if (!has(i))
+    return make_error(ErrorCode::kInvalidArgument, "[{}] input {} ({}) is absent, expected {}", name_, i, what,
+                      expected);
   return make_error(ErrorCode::kInvalidArgument, "[{}] input {} ({}): found {} {}, expected {}", name_, i, what,
                     dtype_info(in_[i].dtype).name, in_[i].shape.str(), expected);
 }
 
-Status Rule::check(size_t i, const char* what, bool dtype_ok, const char* dtype_text, std::initializer_list<int64_t> dims) const {
+Status Rule::check(size_t i, const char* what, bool dtype_ok, const char* dtype_text,
+                   std::initializer_list<int64_t> dims) const {
   bool ok = dtype_ok && has(i) && shape(i).rank == static_cast<int>(dims.size());
   int d = 0;
   for (int64_t want : dims) {
@@ -54,9 +57,11 @@ Status Rule::want_rows(size_t i, const char* what) const {
 }
 
 Status Rule::want_weight(size_t i, const char* what, std::initializer_list<int64_t> dims) const {
-  MINFER_TRY(check(i, what, has(i) && (is_float(in_[i].dtype) || dtype_info(in_[i].dtype).quantized), "float or block-quantized", dims));
+  MINFER_TRY(check(i, what, has(i) && (is_float(in_[i].dtype) || dtype_info(in_[i].dtype).quantized),
+                   "float or block-quantized", dims));
   const DTypeInfo& t = dtype_info(in_[i].dtype);
-  return shape(i).last() % t.block_size == 0 ? Status() : found(i, what, fmt::format("rows of whole blocks of {}", t.block_size));
+  return shape(i).last() % t.block_size == 0 ? Status()
+                                             : found(i, what, fmt::format("rows of whole blocks of {}", t.block_size));
 }
 
 Status Rule::want_region(size_t i, const char* what) const {
@@ -65,7 +70,8 @@ Status Rule::want_region(size_t i, const char* what) const {
   MINFER_TRY(check(i, what, has(i) && (is_float(in_[i].dtype) || q8), "f32, f16, bf16 or q8_0",
                    {kAnyDim, int64_t{attrs_.n_head_kv} * attrs_.head_dim}));
   if (shape(i)[0] % kKvGroup != 0) return found(i, what, fmt::format("a multiple of {} slots", kKvGroup));
-  return must(!q8 || attrs_.head_dim % 32 == 0, fmt::format("head_dim {}: a q8_0 region needs a multiple of 32", attrs_.head_dim));
+  return must(!q8 || attrs_.head_dim % 32 == 0,
+              fmt::format("head_dim {}: a q8_0 region needs a multiple of 32", attrs_.head_dim));
 }
 
 Status Rule::want_kv_heads() const {
@@ -92,7 +98,8 @@ Status Rule::want_lookup(size_t first, int64_t n) const {
 }
 
 Status Rule::want_eps() const {
-  return must(std::isfinite(attrs_.eps) && attrs_.eps >= 0, fmt::format("eps {} must be finite and not negative", attrs_.eps));
+  return must(std::isfinite(attrs_.eps) && attrs_.eps >= 0,
+              fmt::format("eps {} must be finite and not negative", attrs_.eps));
 }
 
 Status Rule::want_group(int64_t d) const {

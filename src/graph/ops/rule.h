@@ -42,7 +42,8 @@ class Rule {
   Status must(bool cond, const std::string& text) const;
 
  private:
-  Status check(size_t i, const char* what, bool dtype_ok, const char* dtype_text, std::initializer_list<int64_t> dims) const;
+  Status check(size_t i, const char* what, bool dtype_ok, const char* dtype_text,
+               std::initializer_list<int64_t> dims) const;
   Status found(size_t i, const char* what, const std::string& expected) const;
 
   const char* name_;

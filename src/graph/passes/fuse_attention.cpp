@@ -14,7 +14,8 @@ bool region_quiet(const Rewrite& rw, ValueId region, NodeId after, NodeId before
 }
 
 bool same_geometry(const Attrs& a, const Attrs& b) {
-  return a.n_head == b.n_head && a.n_head_kv == b.n_head_kv && a.head_dim == b.head_dim && a.window == b.window && a.page_size == b.page_size;
+  return a.n_head == b.n_head && a.n_head_kv == b.n_head_kv && a.head_dim == b.head_dim && a.window == b.window &&
+         a.page_size == b.page_size;
 }
 
 }  // namespace

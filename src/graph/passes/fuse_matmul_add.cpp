@@ -31,7 +31,8 @@ Status fuse_matmul_add(Graph& graph) {
     if (last < 0) continue;
     Attrs attrs;
     attrs.layer = rw.node(n).attrs.layer;
-    Node fused{Op::kMatMulAdd, attrs, {rw.node(n).inputs[0], rw.node(n).inputs[1], bias, residual}, rw.node(last).outputs};
+    Node fused{
+        Op::kMatMulAdd, attrs, {rw.node(n).inputs[0], rw.node(n).inputs[1], bias, residual}, rw.node(last).outputs};
     rw.remove(n);
     if (bias_add >= 0) rw.remove(bias_add);
     rw.put(last, std::move(fused));

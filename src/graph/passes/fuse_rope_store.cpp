@@ -1,5 +1,5 @@
-// fuse_rope_store: [norm over heads] -> rope -> kv_store_k of k, kv_store_v of v, and [norm over heads] -> rope of the q
-// that shares k's angle table, become one node. A q with a table of its own (the wanted rows of a pruned last layer)
+// fuse_rope_store: [norm over heads] -> rope -> kv_store_k of k, kv_store_v of v, and [norm over heads] -> rope of the
+// q that shares k's angle table, become one node. A q with a table of its own (the wanted rows of a pruned last layer)
 // stays as it is, and the node has no q.
 #include <algorithm>
 
@@ -23,7 +23,8 @@ Rotated follow(const Rewrite& rw, NodeId rope) {
   r.x = rw.node(rope).inputs[0];
   const int32_t head_dim = rw.node(rope).attrs.head_dim;
   const NodeId norm = rw.only_producer(r.x, Op::kRmsNormMul);
-  if (norm < 0 || rw.node(norm).attrs.group != head_dim || rw.value(rw.node(norm).inputs[1]).shape[0] != head_dim) return r;
+  if (norm < 0 || rw.node(norm).attrs.group != head_dim || rw.value(rw.node(norm).inputs[1]).shape[0] != head_dim)
+    return r;
   r.norm = norm;
   r.x = rw.node(norm).inputs[0];
   r.weight = rw.node(norm).inputs[1];
@@ -45,7 +46,8 @@ NodeId find_q(const Rewrite& rw, NodeId k_rope) {
   const Node& k = rw.node(k_rope);
   NodeId found = -1;
   for (NodeId n : rw.users(k.inputs[1])) {
-    if (n == k_rope || !rw.is(n, Op::kRope) || rw.node(n).inputs[1] != k.inputs[1] || !(rw.node(n).attrs == k.attrs)) continue;
+    if (n == k_rope || !rw.is(n, Op::kRope) || rw.node(n).inputs[1] != k.inputs[1] || !(rw.node(n).attrs == k.attrs))
+      continue;
     if (found >= 0) return -1;
     found = n;
   }
@@ -98,7 +100,14 @@ void fuse_at(Rewrite& rw, NodeId store_k) {
   fused.attrs = rw.node(store_k).attrs;  // n_head_kv, head_dim, layer
   fused.attrs.rope_style = rw.node(k_rope).attrs.rope_style;
   if (k.norm >= 0 || q.norm >= 0) fused.attrs.eps = rw.node(k.norm >= 0 ? k.norm : q.norm).attrs.eps;
-  fused.inputs = {q.x, k.x, v, q.weight, k.weight, rw.node(k_rope).inputs[1], rw.node(store_k).inputs[1], rw.node(store_v).inputs[1],
+  fused.inputs = {q.x,
+                  k.x,
+                  v,
+                  q.weight,
+                  k.weight,
+                  rw.node(k_rope).inputs[1],
+                  rw.node(store_k).inputs[1],
+                  rw.node(store_v).inputs[1],
                   rw.node(store_k).inputs[2]};
   if (q.rope >= 0) {
     fused.attrs.n_head = static_cast<int32_t>(rw.value(q.x).shape.last() / fused.attrs.head_dim);

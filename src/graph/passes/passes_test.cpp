@@ -11,10 +11,10 @@ namespace minfer {
 namespace {
 
 using testing::count_ops;
+using ::testing::HasSubstr;
 using testing::make_tiny_graph;
 using testing::op_names;
 using testing::TinyGraph;
-using ::testing::HasSubstr;
 
 Graph tiny(const TinyGraph& t) {
   auto g = make_tiny_graph(t);
@@ -45,12 +45,14 @@ Status to_primitives(Graph& g) {
 TEST(Passes, DecoderLayerBecomesNineNodes) {
   Graph g = tiny({.n_layer = 1});
   EXPECT_EQ(op_names(g),
-            "embed rms_norm mul matmul matmul matmul rope_table rope rope kv_store_k kv_store_v attn_scores attn_softmax attn_mix "
+            "embed rms_norm mul matmul matmul matmul rope_table rope rope kv_store_k kv_store_v attn_scores "
+            "attn_softmax attn_mix "
             "matmul add rms_norm mul matmul matmul unary mul matmul add rms_norm mul matmul");
   fuse(g);
-  EXPECT_EQ(op_names(g),
-            "embed rms_norm_mul matmul_group rope_table rope_store attention matmul_add rms_norm_mul matmul_group gated_act "
-            "matmul_add rms_norm_mul matmul");
+  EXPECT_EQ(
+      op_names(g),
+      "embed rms_norm_mul matmul_group rope_table rope_store attention matmul_add rms_norm_mul matmul_group gated_act "
+      "matmul_add rms_norm_mul matmul");
 }
 
 TEST(Passes, NormsAndBiasesOfQkAreFusedToo) {
@@ -85,10 +87,13 @@ TEST(Passes, PrunedLastLayerKeepsItsOwnRope) {
   Graph g = tiny({.n_layer = 2, .n_tokens = 5, .n_outputs = 1, .qk_norm = true});
   fuse(g);
   EXPECT_EQ(op_names(g),
-            "embed rms_norm_mul matmul_group rope_table rope_store attention matmul_add rms_norm_mul matmul_group gated_act matmul_add "
-            "rms_norm_mul get_rows get_rows matmul matmul_group rms_norm_mul rope_table rope rope_store attention matmul_add rms_norm_mul "
+            "embed rms_norm_mul matmul_group rope_table rope_store attention matmul_add rms_norm_mul matmul_group "
+            "gated_act matmul_add "
+            "rms_norm_mul get_rows get_rows matmul matmul_group rms_norm_mul rope_table rope rope_store attention "
+            "matmul_add rms_norm_mul "
             "matmul_group gated_act matmul_add rms_norm_mul matmul");
-  const auto last = std::find_if(g.nodes.rbegin(), g.nodes.rend(), [](const Node& n) { return n.op == Op::kRopeStore; });
+  const auto last =
+      std::find_if(g.nodes.rbegin(), g.nodes.rend(), [](const Node& n) { return n.op == Op::kRopeStore; });
   EXPECT_EQ(last->inputs[0], kNoValue);
   EXPECT_TRUE(last->outputs.empty());
   EXPECT_NE(last->inputs[4], kNoValue);  // k's norm is inside all the same
@@ -104,7 +109,8 @@ TEST(Passes, DecomposingTheFusedGraphGivesPrimitivesAgain) {
     const Status ok = verify(fused);
     ASSERT_TRUE(ok.ok()) << ok.error().message;
     for (int op = 0; op < kOpCount; ++op) {
-      EXPECT_EQ(count_ops(fused, static_cast<Op>(op)), count_ops(g, static_cast<Op>(op))) << op_info(static_cast<Op>(op)).name;
+      EXPECT_EQ(count_ops(fused, static_cast<Op>(op)), count_ops(g, static_cast<Op>(op)))
+          << op_info(static_cast<Op>(op)).name;
     }
   }
 }
@@ -120,7 +126,8 @@ TEST(Passes, DecomposeKeepsWhatIsWantedAndRefusesMissingPrimitives) {
   EXPECT_EQ(count_ops(h, Op::kMatMul), 1 + 2);
   EXPECT_EQ(count_ops(h, Op::kAttention), 1);
 
-  const Status refused = decompose(g, [](const Graph&, const Node& n) { return n.op != Op::kAttention && n.op != Op::kAttnMix; });
+  const Status refused =
+      decompose(g, [](const Graph&, const Node& n) { return n.op != Op::kAttention && n.op != Op::kAttnMix; });
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, HasSubstr("[attn_mix]"));
 }
@@ -128,7 +135,8 @@ TEST(Passes, DecomposeKeepsWhatIsWantedAndRefusesMissingPrimitives) {
 TEST(Passes, RunnerSkipsReportsAndObserves) {
   Graph g = tiny({.n_layer = 1});
   int calls = 0;
-  auto reports = run_passes(g, fusion_passes(), {"fuse_attention", "fuse_rope_store"}, [&](const char*, bool, const Graph&) { ++calls; });
+  auto reports = run_passes(g, fusion_passes(), {"fuse_attention", "fuse_rope_store"},
+                            [&](const char*, bool, const Graph&) { ++calls; });
   ASSERT_TRUE(reports.ok());
   EXPECT_EQ(count_ops(g, Op::kAttnScores), 1);
   EXPECT_EQ(count_ops(g, Op::kKvStoreK), 1);
@@ -333,7 +341,8 @@ TEST_F(RopePatterns, DifferentEpsKeepsTheQueryOutside) {
     Attrs a;
     a.eps = eps;
     a.group = 16;
-    return b.node1(Op::kRope, rope, {b.node1(Op::kRmsNormMul, a, {f32({2, 16}), f32({16})}, name), table}, std::string(name) + "r");
+    return b.node1(Op::kRope, rope, {b.node1(Op::kRmsNormMul, a, {f32({2, 16}), f32({16})}, name), table},
+                   std::string(name) + "r");
   };
   const ValueId q = normed("q", 1e-5f);
   b.node(Op::kKvStoreK, store, {normed("k", 1e-6f), region_k, slots}, "");
@@ -351,8 +360,10 @@ TEST_F(RopePatterns, AttentionBetweenTheStoresStopsTheFusion) {
   a.n_head = 1;
   a.page_size = 16;
   a.n_kv = 256;
-  const ValueId scores = b.node1(Op::kAttnScores, a, {q, region_k, b.input(InputKind::kPositions, {2}), b.input(InputKind::kSeqs, {2}),
-                                                      b.input(InputKind::kBlockTable, {1, 1})}, "scores");
+  const ValueId scores = b.node1(Op::kAttnScores, a,
+                                 {q, region_k, b.input(InputKind::kPositions, {2}), b.input(InputKind::kSeqs, {2}),
+                                  b.input(InputKind::kBlockTable, {1, 1})},
+                                 "scores");
   b.node(Op::kKvStoreV, store, {f32({2, 16}), region_v, slots}, "");
   Graph g = finish({scores});
   fuse(g);
@@ -364,7 +375,8 @@ TEST_F(RopePatterns, AttentionWithDifferentWindowsStays) {
   a.n_head = 1;
   a.page_size = 16;
   a.n_kv = 256;
-  const ValueId p = b.input(InputKind::kPositions, {2}), s = b.input(InputKind::kSeqs, {2}), t = b.input(InputKind::kBlockTable, {1, 1});
+  const ValueId p = b.input(InputKind::kPositions, {2}), s = b.input(InputKind::kSeqs, {2}),
+                t = b.input(InputKind::kBlockTable, {1, 1});
   const ValueId scores = b.node1(Op::kAttnScores, a, {f32({2, 16}), region_k, p, s, t}, "scores");
   Attrs w;
   w.window = 7;

@@ -6,7 +6,10 @@
 namespace minfer {
 
 Rewrite::Rewrite(Graph& graph)
-    : graph_(graph), live_(graph.nodes.size(), true), users_(graph.values.size()), is_output_(graph.values.size(), false) {
+    : graph_(graph),
+      live_(graph.nodes.size(), true),
+      users_(graph.values.size()),
+      is_output_(graph.values.size(), false) {
   for (NodeId n = 0; n < size(); ++n) {
     for (ValueId v : node(n).inputs) {
       if (v != kNoValue) users_[static_cast<size_t>(v)].push_back(n);

@@ -27,13 +27,14 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 
 std::span<const Pass> fusion_passes() { return kFusions; }
 
-Result<std::vector<PassReport>> run_passes(Graph& graph, std::span<const Pass> passes, const std::vector<std::string>& disabled,
-                                           const PassObserver& observer) {
+Result<std::vector<PassReport>> run_passes(Graph& graph, std::span<const Pass> passes,
+                                           const std::vector<std::string>& disabled, const PassObserver& observer) {
   for (const std::string& name : disabled) {
     if (std::any_of(passes.begin(), passes.end(), [&](const Pass& p) { return name == p.name; })) continue;
     std::string valid;
     for (const Pass& p : passes) valid += std::string(valid.empty() ? "" : ", ") + p.name;
-    return make_error(ErrorCode::kInvalidArgument, "[passes] there is no pass '{}' to disable; the passes are {}", name, valid);
+    return make_error(ErrorCode::kInvalidArgument, "[passes] there is no pass '{}' to disable; the passes are {}", name,
+                      valid);
   }
   std::vector<PassReport> reports;
   for (const Pass& pass : passes) {

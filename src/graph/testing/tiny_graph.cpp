@@ -9,7 +9,9 @@ class Maker {
   explicit Maker(const TinyGraph& t) : t_(t) {}
 
   Result<Graph> run() {
-    ValueId x = b_.node1(Op::kEmbed, {}, {b_.input(InputKind::kTokens, {t_.n_tokens}), weight("token_embd", {t_.n_vocab, t_.n_embd})}, "embed");
+    ValueId x =
+        b_.node1(Op::kEmbed, {},
+                 {b_.input(InputKind::kTokens, {t_.n_tokens}), weight("token_embd", {t_.n_vocab, t_.n_embd})}, "embed");
     for (int32_t l = 0; l < t_.n_layer; ++l) {
       b_.set_layer(l);
       x = attention(l, x);
@@ -71,7 +73,8 @@ class Maker {
     const ValueId angles = table(positions);
     q = rope(q, prune ? table(q_positions) : angles, "q_rope");
     k = rope(k, angles, "k_rope");
-    const ValueId region_k = b_.kv_region(l, false, t_.type_kv, 64, kv_width), region_v = b_.kv_region(l, true, t_.type_kv, 64, kv_width);
+    const ValueId region_k = b_.kv_region(l, false, t_.type_kv, 64, kv_width),
+                  region_v = b_.kv_region(l, true, t_.type_kv, 64, kv_width);
     const ValueId slots = b_.input(InputKind::kSlots, {n});
     Attrs store;
     store.n_head_kv = t_.n_head_kv;

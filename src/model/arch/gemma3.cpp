@@ -42,8 +42,12 @@ void tensors(WeightTable& t, const HParams& hp, ModelWeights& w) {
 }  // namespace
 
 Arch gemma3() {
-  return {"gemma3", hparams, tensors, decoder,
-          {"attention.sliding_window", "attention.sliding_window_pattern", "rope.local.freq_base", "final_logit_softcapping"}};
+  return {"gemma3",
+          hparams,
+          tensors,
+          decoder,
+          {"attention.sliding_window", "attention.sliding_window_pattern", "rope.local.freq_base",
+           "final_logit_softcapping"}};
 }
 
 }  // namespace minfer::archs

@@ -8,9 +8,10 @@ namespace minfer {
 
 // --- tensors -----------------------------------------------------------------------------------------------------
 void embedding_tensors(WeightTable& t, const HParams& hp, ModelWeights& w);  // token_embd, output_norm, output, rope
-void attention_tensors(WeightTable& t, const HParams& hp, int32_t layer, LayerWeights& w);  // norm, q, k, v, o; biases if present
-void mlp_tensors(WeightTable& t, const HParams& hp, int32_t layer, LayerWeights& w);        // norm, gate, up, down
-void moe_tensors(WeightTable& t, const HParams& hp, int32_t layer, LayerWeights& w);        // norm, router, experts
+void attention_tensors(WeightTable& t, const HParams& hp, int32_t layer,
+                       LayerWeights& w);  // norm, q, k, v, o; biases if present
+void mlp_tensors(WeightTable& t, const HParams& hp, int32_t layer, LayerWeights& w);  // norm, gate, up, down
+void moe_tensors(WeightTable& t, const HParams& hp, int32_t layer, LayerWeights& w);  // norm, router, experts
 
 // --- graph -------------------------------------------------------------------------------------------------------
 ValueId embed(GraphContext& g);

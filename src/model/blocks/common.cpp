@@ -24,13 +24,16 @@ void embedding_tensors(WeightTable& t, const HParams& hp, ModelWeights& w) {
   if (factors >= 0) {
     const TensorView& view = t.weights()[static_cast<size_t>(factors)].plain;
     if (view.dtype != DType::kF32) {
-      t.fail(make_error(ErrorCode::kUnsupported, "[model] tensor 'rope_freqs.weight': found type {}, expected f32", dtype_info(view.dtype).name));
+      t.fail(make_error(ErrorCode::kUnsupported, "[model] tensor 'rope_freqs.weight': found type {}, expected f32",
+                        dtype_info(view.dtype).name));
       return;
     }
     f = view.as<float>();
     for (int64_t i = 0; i < hp.n_rot / 2; ++i) {
       if (f[i] > 0 && std::isfinite(f[i])) continue;
-      t.fail(make_error(ErrorCode::kCorrupt, "[model] tensor 'rope_freqs.weight': element {}: found {}, expected a finite number above 0", i, f[i]));
+      t.fail(make_error(ErrorCode::kCorrupt,
+                        "[model] tensor 'rope_freqs.weight': element {}: found {}, expected a finite number above 0", i,
+                        f[i]));
       return;
     }
   }

@@ -34,7 +34,9 @@ ValueId moe(GraphContext& g, const LayerWeights& w, ValueId x, int32_t l) {
   m.top_k = g.hp.n_expert_used;
   const ValueId gate = g.b.node1(Op::kMoeMatMul, m, {x, g.weight(w.gate_exps), route[0]}, name("moe_gate"));
   const ValueId up = g.b.node1(Op::kMoeMatMul, m, {x, g.weight(w.up_exps), route[0]}, name("moe_up"));
-  const ValueId down = g.b.node1(Op::kMoeMatMul, m, {gated_act(g, gate, up, name("moe_gated")), g.weight(w.down_exps), route[0]}, name("moe_down"));
+  const ValueId down =
+      g.b.node1(Op::kMoeMatMul, m, {gated_act(g, gate, up, name("moe_gated")), g.weight(w.down_exps), route[0]},
+                name("moe_down"));
   return g.b.node1(Op::kMoeCombine, m, {down, route[1]}, name("moe"));
 }
 

@@ -79,7 +79,8 @@ OwnedVocab vocab_from_hf_json(std::string_view json, std::string pre) {
   v.data.types.assign(n, static_cast<int32_t>(TokenType::kNormal));
   for (const auto& [text, id] : model["vocab"].items()) {
     v.strings[id] = text;
-    if (pre.empty() && text.size() == 6 && text.starts_with("<0x")) v.data.types[id] = static_cast<int32_t>(TokenType::kByte);
+    if (pre.empty() && text.size() == 6 && text.starts_with("<0x"))
+      v.data.types[id] = static_cast<int32_t>(TokenType::kByte);
   }
   for (const auto& a : root["added_tokens"]) {
     const size_t id = a["id"];
@@ -97,7 +98,8 @@ OwnedVocab vocab_from_hf_json(std::string_view json, std::string pre) {
       v.strings.push_back(std::move(line));
       continue;
     }
-    const std::string joined = m.is_string() ? line.erase(line.find(' ', 1), 1) : m[0].get<std::string>() + m[1].get<std::string>();
+    const std::string joined =
+        m.is_string() ? line.erase(line.find(' ', 1), 1) : m[0].get<std::string>() + m[1].get<std::string>();
     float& score = v.data.scores[static_cast<size_t>(index.at(joined))];
     score = std::max(score, -rank);
     rank += 1;

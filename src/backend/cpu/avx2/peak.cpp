@@ -47,8 +47,8 @@ uint64_t read(const std::byte* p, size_t n) {
     }
   }
   for (int j = 1; j < 8; ++j) acc[0] = _mm256_xor_si256(acc[0], acc[j]);
-  return static_cast<uint64_t>(_mm256_extract_epi64(acc[0], 0) ^ _mm256_extract_epi64(acc[0], 1) ^ _mm256_extract_epi64(acc[0], 2) ^
-                               _mm256_extract_epi64(acc[0], 3));
+  return static_cast<uint64_t>(_mm256_extract_epi64(acc[0], 0) ^ _mm256_extract_epi64(acc[0], 1) ^
+                               _mm256_extract_epi64(acc[0], 2) ^ _mm256_extract_epi64(acc[0], 3));
 }
 
 }  // namespace

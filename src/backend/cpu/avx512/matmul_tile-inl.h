@@ -105,8 +105,8 @@ void tile(const Tile& a) {
 #pragma GCC unroll 16
       for (int t = 0; t < T; ++t) {
         if constexpr (T >= 4) {
-          // The activations of the block after next, a line per token: a tile's records do not fit the L1 cache beside the
-          // weights. Worth 12 % of a Q8_0 prefill; the same for the weights of a single token costs 14 %.
+          // The activations of the block after next, a line per token: a tile's records do not fit the L1 cache beside
+          // the weights. Worth 12 % of a Q8_0 prefill; the same for the weights of a single token costs 14 %.
           _mm_prefetch(reinterpret_cast<const char*>(x + 2 * kActBytes * T + 64 * t), _MM_HINT_T0);
         }
         const uint8_t* q = x + t * kActBlock;

@@ -43,9 +43,7 @@ inline F div(F a, F b) { return {_mm512_div_ps(a.v, b.v)}; }
 inline F fma(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 inline F neg(F a) { return {_mm512_xor_ps(a.v, _mm512_set1_ps(-0.0f))}; }
 inline F abs(F a) { return {_mm512_andnot_ps(_mm512_set1_ps(-0.0f), a.v)}; }
-inline F copysign(F mag, F sign) {
-  return {_mm512_or_ps(abs(mag).v, _mm512_and_ps(_mm512_set1_ps(-0.0f), sign.v))};
-}
+inline F copysign(F mag, F sign) { return {_mm512_or_ps(abs(mag).v, _mm512_and_ps(_mm512_set1_ps(-0.0f), sign.v))}; }
 inline F max(F a, F b) { return {_mm512_max_ps(a.v, b.v)}; }  // b where either is NaN
 inline F rint(F a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
 inline M gt(F a, F b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_GT_OQ)}; }
@@ -74,9 +72,7 @@ inline F load_f16(const uint16_t* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 inline F load_f16_n(const uint16_t* p, int n) { return {_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_n(n), p))}; }
-inline F widen_bf16(__m256i h) {
-  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16))};
-}
+inline F widen_bf16(__m256i h) { return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16))}; }
 inline F load_bf16(const uint16_t* p) { return widen_bf16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
 inline F load_bf16_n(const uint16_t* p, int n) { return widen_bf16(_mm256_maskz_loadu_epi16(first_n(n), p)); }
 inline F load_i8(const int8_t* p) {
@@ -139,7 +135,8 @@ inline double sum_squares(const float* x, int64_t d) {
   for (int j = 0; j < 8; ++j) {
     const int64_t left = d - i - 8 * j;
     const int n = left < 0 ? 0 : left > 8 ? 8 : static_cast<int>(left);
-    const __m512d v = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>((1u << n) - 1), x + (n ? i + 8 * j : 0)));
+    const __m512d v =
+        _mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>((1u << n) - 1), x + (n ? i + 8 * j : 0)));
     acc[j] = _mm512_fmadd_pd(v, v, acc[j]);
   }
   for (int half = 4; half >= 1; half /= 2) {

@@ -38,33 +38,71 @@ inline M each_mask(Fn fn) {
   return r;
 }
 
-inline F set1(float x) { return each([=](int) { return x; }); }
+inline F set1(float x) {
+  return each([=](int) { return x; });
+}
 inline F zero() { return set1(0.0f); }
-inline F load(const float* p) { return each([=](int j) { return p[j]; }); }
-inline F load_n(const float* p, int n) { return each([=](int j) { return j < n ? p[j] : 0.0f; }); }
+inline F load(const float* p) {
+  return each([=](int j) { return p[j]; });
+}
+inline F load_n(const float* p, int n) {
+  return each([=](int j) { return j < n ? p[j] : 0.0f; });
+}
 inline void store_n(float* p, F x, int n) { std::memcpy(p, x.v, static_cast<size_t>(n) * 4); }
 inline void store(float* p, F x) { store_n(p, x, kLanes); }
-inline F add(F a, F b) { return each([&](int j) { return a.v[j] + b.v[j]; }); }
-inline F sub(F a, F b) { return each([&](int j) { return a.v[j] - b.v[j]; }); }
-inline F mul(F a, F b) { return each([&](int j) { return a.v[j] * b.v[j]; }); }
-inline F div(F a, F b) { return each([&](int j) { return a.v[j] / b.v[j]; }); }
-inline F fma(F a, F b, F c) { return each([&](int j) { return std::fma(a.v[j], b.v[j], c.v[j]); }); }
-inline F neg(F a) { return each([&](int j) { return -a.v[j]; }); }
-inline F abs(F a) { return each([&](int j) { return std::fabs(a.v[j]); }); }
-inline F copysign(F mag, F sign) { return each([&](int j) { return std::copysign(mag.v[j], sign.v[j]); }); }
-inline F max(F a, F b) { return each([&](int j) { return a.v[j] > b.v[j] ? a.v[j] : b.v[j]; }); }
-inline F rint(F a) { return each([&](int j) { return std::rint(a.v[j]); }); }
-inline M gt(F a, F b) { return each_mask([&](int j) { return a.v[j] > b.v[j]; }); }
-inline M lt(F a, F b) { return each_mask([&](int j) { return a.v[j] < b.v[j]; }); }
-inline M unordered(F a) { return each_mask([&](int j) { return a.v[j] != a.v[j]; }); }
-inline M lanes(int begin, int end) { return each_mask([=](int j) { return j >= begin && j < end; }); }
-inline M both(M a, M b) { return each_mask([&](int j) { return a.v[j] && b.v[j]; }); }
+inline F add(F a, F b) {
+  return each([&](int j) { return a.v[j] + b.v[j]; });
+}
+inline F sub(F a, F b) {
+  return each([&](int j) { return a.v[j] - b.v[j]; });
+}
+inline F mul(F a, F b) {
+  return each([&](int j) { return a.v[j] * b.v[j]; });
+}
+inline F div(F a, F b) {
+  return each([&](int j) { return a.v[j] / b.v[j]; });
+}
+inline F fma(F a, F b, F c) {
+  return each([&](int j) { return std::fma(a.v[j], b.v[j], c.v[j]); });
+}
+inline F neg(F a) {
+  return each([&](int j) { return -a.v[j]; });
+}
+inline F abs(F a) {
+  return each([&](int j) { return std::fabs(a.v[j]); });
+}
+inline F copysign(F mag, F sign) {
+  return each([&](int j) { return std::copysign(mag.v[j], sign.v[j]); });
+}
+inline F max(F a, F b) {
+  return each([&](int j) { return a.v[j] > b.v[j] ? a.v[j] : b.v[j]; });
+}
+inline F rint(F a) {
+  return each([&](int j) { return std::rint(a.v[j]); });
+}
+inline M gt(F a, F b) {
+  return each_mask([&](int j) { return a.v[j] > b.v[j]; });
+}
+inline M lt(F a, F b) {
+  return each_mask([&](int j) { return a.v[j] < b.v[j]; });
+}
+inline M unordered(F a) {
+  return each_mask([&](int j) { return a.v[j] != a.v[j]; });
+}
+inline M lanes(int begin, int end) {
+  return each_mask([=](int j) { return j >= begin && j < end; });
+}
+inline M both(M a, M b) {
+  return each_mask([&](int j) { return a.v[j] && b.v[j]; });
+}
 inline bool any(M a) {
   bool r = false;
   for (bool x : a.v) r = r || x;
   return r;
 }
-inline F select(M m, F yes, F no) { return each([&](int j) { return m.v[j] ? yes.v[j] : no.v[j]; }); }
+inline F select(M m, F yes, F no) {
+  return each([&](int j) { return m.v[j] ? yes.v[j] : no.v[j]; });
+}
 inline float pow2(int32_t n) {
   const uint32_t bits = static_cast<uint32_t>(n + 127) << 23;
   float f;
@@ -80,8 +118,12 @@ inline F scale_pow2(F p, F n) {
     return p.v[j] * pow2(n1) * pow2(i - n1);
   });
 }
-inline F dup_even(F a) { return each([&](int j) { return a.v[j & ~1]; }); }
-inline F dup_odd(F a) { return each([&](int j) { return a.v[j | 1]; }); }
+inline F dup_even(F a) {
+  return each([&](int j) { return a.v[j & ~1]; });
+}
+inline F dup_odd(F a) {
+  return each([&](int j) { return a.v[j | 1]; });
+}
 inline float tree_sum(F a) {  // lane j plus lane j + 8, then 4, 2, 1
   for (int half = 8; half >= 1; half /= 2) {
     for (int j = 0; j < half; ++j) a.v[j] += a.v[j + half];
@@ -94,11 +136,17 @@ inline float max_lane(F a) {
   return m;
 }
 
-inline F load_f16_n(const uint16_t* p, int n) { return each([=](int j) { return j < n ? f16_to_f32(p[j]) : 0.0f; }); }
+inline F load_f16_n(const uint16_t* p, int n) {
+  return each([=](int j) { return j < n ? f16_to_f32(p[j]) : 0.0f; });
+}
 inline F load_f16(const uint16_t* p) { return load_f16_n(p, kLanes); }
-inline F load_bf16_n(const uint16_t* p, int n) { return each([=](int j) { return j < n ? bf16_to_f32(p[j]) : 0.0f; }); }
+inline F load_bf16_n(const uint16_t* p, int n) {
+  return each([=](int j) { return j < n ? bf16_to_f32(p[j]) : 0.0f; });
+}
 inline F load_bf16(const uint16_t* p) { return load_bf16_n(p, kLanes); }
-inline F load_i8(const int8_t* p) { return each([=](int j) { return static_cast<float>(p[j]); }); }
+inline F load_i8(const int8_t* p) {
+  return each([=](int j) { return static_cast<float>(p[j]); });
+}
 inline void store_f16(uint16_t* p, F x) {
   for (int j = 0; j < kLanes; ++j) p[j] = f32_to_f16(x.v[j]);
 }
@@ -112,7 +160,9 @@ inline I set1_i(int32_t x) {
   for (int32_t& y : r.v) y = x;
   return r;
 }
-inline F to_f32(I a) { return each([&](int j) { return static_cast<float>(a.v[j]); }); }
+inline F to_f32(I a) {
+  return each([&](int j) { return static_cast<float>(a.v[j]); });
+}
 inline uint32_t max_abs_bits(F a, F b) {  // the largest |lane| as a bit pattern
   uint32_t m = 0;
   for (int j = 0; j < kLanes; ++j) {

@@ -10,7 +10,8 @@ namespace minfer::cpu {
 namespace {
 
 constexpr int kMaxRows = kAcc < 6 ? kAcc : 6;
-// Positions of V mixed before the next features: 64 rows of 64 f16 features are 8 KiB and stay in the L1 cache for all rows.
+// Positions of V mixed before the next features: 64 rows of 64 f16 features are 8 KiB and stay in the L1 cache for all
+// rows.
 constexpr int kMixPositions = 64;
 
 // The largest power of two <= 4 with rows * it <= budget; at least 1.
@@ -24,11 +25,21 @@ struct Int {
 // Calls fn(Int<n>) for 1 <= n <= kMax <= 6.
 template <int kMax, typename Fn>
 inline void with_count(int n, Fn fn) {
-  if constexpr (kMax >= 6) { if (n == 6) return fn(Int<6>{}); }
-  if constexpr (kMax >= 5) { if (n == 5) return fn(Int<5>{}); }
-  if constexpr (kMax >= 4) { if (n == 4) return fn(Int<4>{}); }
-  if constexpr (kMax >= 3) { if (n == 3) return fn(Int<3>{}); }
-  if constexpr (kMax >= 2) { if (n == 2) return fn(Int<2>{}); }
+  if constexpr (kMax >= 6) {
+    if (n == 6) return fn(Int<6>{});
+  }
+  if constexpr (kMax >= 5) {
+    if (n == 5) return fn(Int<5>{});
+  }
+  if constexpr (kMax >= 4) {
+    if (n == 4) return fn(Int<4>{});
+  }
+  if constexpr (kMax >= 3) {
+    if (n == 3) return fn(Int<3>{});
+  }
+  if constexpr (kMax >= 2) {
+    if (n == 2) return fn(Int<2>{});
+  }
   return fn(Int<1>{});
 }
 
@@ -39,7 +50,9 @@ inline int rows_per_chunk(int n_rows, int max_rows) {
 }
 
 template <KvType kType>
-constexpr int64_t kElementBytes = kType == KvType::kF32 ? 4 : kType == KvType::kQ8_0 ? 1 : 2;
+constexpr int64_t kElementBytes = kType == KvType::kF32    ? 4
+                                  : kType == KvType::kQ8_0 ? 1
+                                                           : 2;
 
 template <KvType kType>
 inline F load_kv(const std::byte* p) {
@@ -81,7 +94,8 @@ inline void scores_float(const AttnTile& t, int row, int group) {
   }
   for (int64_t i = 0; i < t.head_dim; ++i) {
     if (row == 0 && i % 8 == 0) {
-      for (int p = 0; p < P; ++p) prefetch_features(t.v[group + p], per_feature, i, i + 8 < t.head_dim ? i + 8 : t.head_dim);
+      for (int p = 0; p < P; ++p)
+        prefetch_features(t.v[group + p], per_feature, i, i + 8 < t.head_dim ? i + 8 : t.head_dim);
     }
     F kv[P];
 #pragma GCC unroll 8
@@ -218,7 +232,8 @@ template <KvType kType, int R, int N, bool kTail>
 inline void mix_range(const AttnTile& t, Weights w, int row, int64_t feature, int begin, int end, int tail) {
   if (begin >= end) return;
   const int64_t row_bytes = t.head_dim * kElementBytes<kType>;
-  const int64_t first = feature * kElementBytes<kType> + (kType == KvType::kQ8_0 ? t.head_dim : 0);  // 16 * head_dim/32 scales
+  const int64_t first =
+      feature * kElementBytes<kType> + (kType == KvType::kQ8_0 ? t.head_dim : 0);  // 16 * head_dim/32 scales
   const int64_t per_feature = bytes_per_feature(t.k_bytes, t.head_dim);
   float* o = t.o + row * t.o_stride + feature;
   F acc[R][N];
@@ -231,7 +246,8 @@ inline void mix_range(const AttnTile& t, Weights w, int row, int64_t feature, in
     const int stop = (j / 16 + 1) * 16 < end ? (j / 16 + 1) * 16 : end;
     const std::byte* v = t.v[j / 16] + first + j % 16 * row_bytes;
     if (row == 0 && t.next_k[j / 16] != nullptr) {
-      prefetch_features(t.next_k[j / 16], per_feature, feature, feature + N * 16 < t.head_dim ? feature + N * 16 : t.head_dim);
+      prefetch_features(t.next_k[j / 16], per_feature, feature,
+                        feature + N * 16 < t.head_dim ? feature + N * 16 : t.head_dim);
     }
     for (; j < stop; ++j, v += row_bytes) {
       F x[N];
@@ -268,7 +284,8 @@ inline void mix_rows(const AttnTile& t, Weights w, int row, int64_t feature, int
   if constexpr (R > 1) {
     const bool together = from < to;
     for (int r = 0; r < R; ++r) {
-      mix_range<kType, 1, N, kTail>(t, {w.w + r * w.stride, 0}, row + r, feature, begin[r], together ? from : end[r], tail);
+      mix_range<kType, 1, N, kTail>(t, {w.w + r * w.stride, 0}, row + r, feature, begin[r], together ? from : end[r],
+                                    tail);
     }
     if (!together) return;
     mix_range<kType, R, N, kTail>(t, w, row, feature, from, to, tail);

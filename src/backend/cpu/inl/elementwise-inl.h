@@ -52,7 +52,10 @@ void gated_n(const float* gate, const float* up, float* y, int64_t n) {
 }
 
 constexpr ElementwiseKernels kElementwise = {
-    add_n, mul_n, scale_n, scale_add_n,
+    add_n,
+    mul_n,
+    scale_n,
+    scale_add_n,
     {unary_n<Silu>, unary_n<GeluTanh>, nullptr, unary_n<GeluQuick>, unary_n<Relu>, unary_n<Relu2>, unary_n<Tanh>,
      unary_n<Sigmoid>},
     {gated_n<Silu>, gated_n<GeluTanh>, nullptr, gated_n<GeluQuick>, gated_n<Relu>, gated_n<Relu2>, gated_n<Tanh>,

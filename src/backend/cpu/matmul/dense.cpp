@@ -148,8 +148,9 @@ void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Work
     for (int64_t i; (i = args.counter->fetch_add(1, std::memory_order_relaxed)) < total;) run_chunk(i);
     return;
   }
-  // Few tokens: the weights are streamed. Each worker reads one long run of memory, which the hardware prefetcher follows, and
-  // only the last part of all runs is handed out chunk by chunk, so that a slow core does not hold up the rest.
+  // Few tokens: the weights are streamed. Each worker reads one long run of memory, which the hardware prefetcher
+  // follows, and only the last part of all runs is handed out chunk by chunk, so that a slow core does not hold up the
+  // rest.
   const int64_t n = worker.count(), tail = total / (kStreamTail * n);
   const int64_t begin = total * worker.index() / n, end = total * (worker.index() + 1) / n;
   for (int64_t i = begin; i < end - tail; ++i) run_chunk(i);

@@ -20,7 +20,7 @@ namespace {
 // Rows (query heads x tokens) of a block: 24 = four register tiles of six rows; K and V of a tile are read from the L2
 // cache once per 24 rows, 256 * 24 * 4 bytes of scores stay in L1/L2.
 constexpr int64_t kBlockRows = 24;
-constexpr int64_t kItemsPerWorker = 4;             // fewer whole items than this and tiles are split
+constexpr int64_t kItemsPerWorker = 4;  // fewer whole items than this and tiles are split
 // Scratch for the tiles' results, all workers together: 16 items per worker keep the ends of a wave short.
 constexpr int64_t kPartialItems = 16, kPartialBytesLeast = 512 * 1024, kPartialBytesMost = 4 * 1024 * 1024;
 
@@ -35,17 +35,23 @@ struct Sizes {
   int64_t local_bytes, partial_bytes, state_bytes;  // of one worker, of one item, of one (block, KV head)
 
   Sizes(const Attrs& attrs, int64_t n, int n_threads)
-      : n_tokens(n), n_head(attrs.n_head), n_head_kv(attrs.n_head_kv), per_kv(n_head / n_head_kv), head_dim(attrs.head_dim),
-        o_stride(round_up(head_dim, 16)), block_tokens(std::max<int64_t>(1, kBlockRows / per_kv)),
+      : n_tokens(n),
+        n_head(attrs.n_head),
+        n_head_kv(attrs.n_head_kv),
+        per_kv(n_head / n_head_kv),
+        head_dim(attrs.head_dim),
+        o_stride(round_up(head_dim, 16)),
+        block_tokens(std::max<int64_t>(1, kBlockRows / per_kv)),
         rows(per_kv * std::min(block_tokens, std::max<int64_t>(n, 1))) {
-    const int64_t state = rows * (o_stride + 2);  // o, m, l
+    const int64_t state = rows * (o_stride + 2);              // o, m, l
     const int64_t query = rows * round_up(head_dim, 32) * 2;  // f32, or int8 codes with scales and sums: less
     local_bytes = round_up((rows * kTilePositions + query + 2 * state + 2 * rows) * 4 + 5 * 64, 64);
     partial_bytes = state_bytes = round_up(state * 4, 64);
     split_blocks = std::min(n, (kItemsPerWorker * n_threads + n_head_kv - 1) / n_head_kv);
     const int64_t pairs = std::max<int64_t>(1, split_blocks * n_head_kv);
     const int64_t budget = std::clamp(kPartialItems * n_threads * partial_bytes, kPartialBytesLeast, kPartialBytesMost);
-    wave_tiles = std::clamp<int64_t>(budget / (pairs * partial_bytes), 1, std::max<int64_t>(1, attrs.n_kv / kTilePositions));
+    wave_tiles =
+        std::clamp<int64_t>(budget / (pairs * partial_bytes), 1, std::max<int64_t>(1, attrs.n_kv / kTilePositions));
   }
 
   int64_t scratch_bytes(int n_threads) const {
@@ -56,8 +62,7 @@ struct Sizes {
 // Running or partial result of the rows of one (block, KV head).
 struct State {
   float *o, *m, *l;  // [rows][o_stride], [rows], [rows]
-  State(std::byte* p, const Sizes& s)
-      : o(reinterpret_cast<float*>(p)), m(o + s.rows * s.o_stride), l(m + s.rows) {}
+  State(std::byte* p, const Sizes& s) : o(reinterpret_cast<float*>(p)), m(o + s.rows * s.o_stride), l(m + s.rows) {}
 };
 
 // What one worker needs for a block: queries in the form of K, scores, ranges.
@@ -89,12 +94,22 @@ template <IsaLevel I>
 class Attention {
  public:
   Attention(const KernelArgs& args, Worker& worker)
-      : args_(args), attrs_(*args.attrs), worker_(worker), sizes_(attrs_, args.in[0].shape[0], worker.count()),
-        inputs_{&attrs_, sizes_.n_tokens, args.in[3].as<int32_t>(), args.in[4].as<int32_t>(), args.in[5],
+      : args_(args),
+        attrs_(*args.attrs),
+        worker_(worker),
+        sizes_(attrs_, args.in[0].shape[0], worker.count()),
+        inputs_{&attrs_,
+                sizes_.n_tokens,
+                args.in[3].as<int32_t>(),
+                args.in[4].as<int32_t>(),
+                args.in[5],
                 std::min(args.in[1].shape[0], args.in[2].shape[0])},
-        type_k_(kv_type_index(args.in[1].dtype)), type_v_(kv_type_index(args.in[2].dtype)),
-        k_bytes_(kv_head_block_bytes(args.in[1].dtype, attrs_.head_dim)), v_bytes_(kv_head_block_bytes(args.in[2].dtype, attrs_.head_dim)),
-        local_(args.scratch + worker.index() * sizes_.local_bytes, sizes_), walk_(inputs_, sizes_.block_tokens) {}
+        type_k_(kv_type_index(args.in[1].dtype)),
+        type_v_(kv_type_index(args.in[2].dtype)),
+        k_bytes_(kv_head_block_bytes(args.in[1].dtype, attrs_.head_dim)),
+        v_bytes_(kv_head_block_bytes(args.in[2].dtype, attrs_.head_dim)),
+        local_(args.scratch + worker.index() * sizes_.local_bytes, sizes_),
+        walk_(inputs_, sizes_.block_tokens) {}
 
   void run() {
     if (!check_tokens(inputs_, sizes_.block_tokens, worker_)) return;
@@ -108,7 +123,8 @@ class Attention {
   }
 
  private:
-  // What run_tile computes. A worker takes its next item before it works on the one it has, so that K can be fetched ahead.
+  // What run_tile computes. A worker takes its next item before it works on the one it has, so that K can be fetched
+  // ahead.
   struct Item {
     TokenBlock block;
     int64_t head = 0, tile = 0;  // tile: by absolute position
@@ -167,7 +183,8 @@ class Attention {
         index = next_index, item = next;
       }
       worker_.barrier();
-      if (worker_.index() == 0) args_.counter->store(0, std::memory_order_relaxed);  // nobody takes from it before the next barrier
+      if (worker_.index() == 0)
+        args_.counter->store(0, std::memory_order_relaxed);  // nobody takes from it before the next barrier
       for (int64_t pair; (pair = take(args_.counter2)) < pairs;) {
         const int64_t head = pair % heads, b = pair / heads;
         walk_.seek(b, &block);
@@ -175,7 +192,8 @@ class Attention {
         const int64_t tiles = std::min(n, block.n_tiles() - wave);
         for (int64_t i = 0; i < tiles; ++i) {
           const int64_t item = (b * n + i) * heads + head;
-          merge_tile(block, block.tile_begin() + wave + i, State(partials + item * sizes_.partial_bytes, sizes_), state);
+          merge_tile(block, block.tile_begin() + wave + i, State(partials + item * sizes_.partial_bytes, sizes_),
+                     state);
         }
         if (last) finish(block, head, state);
       }
@@ -233,7 +251,8 @@ class Attention {
     if (next.valid) find_blocks(next, args_.in[1], k_bytes_, t.next_k);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t p = inputs_.positions[token_of(block, r)];
-      local_.begin[r] = static_cast<int32_t>(std::clamp<int64_t>(visible_begin(p, attrs_.window) - first, 0, kTilePositions));
+      local_.begin[r] =
+          static_cast<int32_t>(std::clamp<int64_t>(visible_begin(p, attrs_.window) - first, 0, kTilePositions));
       local_.end[r] = static_cast<int32_t>(std::clamp<int64_t>(p + 1 - first, 0, kTilePositions));
     }
     t.begin = local_.begin, t.end = local_.end;
@@ -263,7 +282,8 @@ class Attention {
 
   void finish(const TokenBlock& block, int64_t head, const State& state) {
     for (int64_t r = 0; r < n_rows(block); ++r) {
-      float* y = args_.out[0].row<float>(token_of(block, r)) + (head * sizes_.per_kv + r % sizes_.per_kv) * sizes_.head_dim;
+      float* y =
+          args_.out[0].row<float>(token_of(block, r)) + (head * sizes_.per_kv + r % sizes_.per_kv) * sizes_.head_dim;
       kernels().divide(state.o + r * sizes_.o_stride, state.l[r], y, sizes_.head_dim);
     }
   }

@@ -17,7 +17,11 @@ bool BlockWalk::next(TokenBlock* block) {
     ++end;
   }
   token_ = end;
-  *block = {index_++, first, end - first, visible_begin(in_.positions[first], in_.attrs->window), in_.positions[end - 1],
+  *block = {index_++,
+            first,
+            end - first,
+            visible_begin(in_.positions[first], in_.attrs->window),
+            in_.positions[end - 1],
             in_.block_table.row<int32_t>(in_.seqs[first])};
   return true;
 }
@@ -41,9 +45,11 @@ bool check_tokens(const AttnInputs& in, int64_t max_tokens, Worker& worker) {
   for (int64_t t = 0; t < in.n_tokens; ++t) {
     const int64_t p = in.positions[t], seq = in.seqs[t];
     if (p < 0 || p >= attrs.n_kv) return fail(t, fmt::format("position {} is outside 0..{}", p, attrs.n_kv - 1));
-    if (seq < 0 || seq >= n_seq) return fail(t, fmt::format("sequence {} is outside the {} rows of the block table", seq, n_seq));
+    if (seq < 0 || seq >= n_seq)
+      return fail(t, fmt::format("sequence {} is outside the {} rows of the block table", seq, n_seq));
     if (p / page_size >= n_pages) {
-      return fail(t, fmt::format("position {} needs page {}, the block table has {} per sequence", p, p / page_size, n_pages));
+      return fail(
+          t, fmt::format("position {} needs page {}, the block table has {} per sequence", p, p / page_size, n_pages));
     }
   }
   BlockWalk walk(in, max_tokens);
@@ -54,8 +60,8 @@ bool check_tokens(const AttnInputs& in, int64_t max_tokens, Worker& worker) {
       const int64_t slot = block.pages[page] * page_size + last % page_size;
       if (block.pages[page] < 0 || slot >= in.n_slots) {
         return fail(block.first + block.n_tokens - 1,
-                    fmt::format("page {} of sequence {} is {}, so position {} lies at slot {} of a region of {} slots", page,
-                                in.seqs[block.first], block.pages[page], last, slot, in.n_slots));
+                    fmt::format("page {} of sequence {} is {}, so position {} lies at slot {} of a region of {} slots",
+                                page, in.seqs[block.first], block.pages[page], last, slot, in.n_slots));
       }
     }
   }

@@ -37,7 +37,7 @@ inline int64_t visible_begin(int64_t position, int32_t window) {
 class BlockWalk {
  public:
   BlockWalk(const AttnInputs& in, int64_t max_tokens) : in_(in), max_tokens_(max_tokens) {}
-  bool next(TokenBlock* block);  // false at the end
+  bool next(TokenBlock* block);                 // false at the end
   bool seek(int64_t index, TokenBlock* block);  // walks on to block `index`, or again from the start
 
  private:

@@ -45,7 +45,8 @@ template <IsaLevel I>
 void run_scale(const KernelArgs& args, Worker& worker) {
   const TensorView &x = args.in[0], &y = args.out[0];
   each_part(worker, x.shape.rows(), x.shape.last(), [&](int64_t row, int64_t begin, int64_t end) {
-    cpu_kernels(I).elementwise.scale(x.row<float>(row) + begin, args.attrs->scale, y.row<float>(row) + begin, end - begin);
+    cpu_kernels(I).elementwise.scale(x.row<float>(row) + begin, args.attrs->scale, y.row<float>(row) + begin,
+                                     end - begin);
   });
 }
 
@@ -53,7 +54,8 @@ template <IsaLevel I>
 void run_softcap(const KernelArgs& args, Worker& worker) {
   const TensorView &x = args.in[0], &y = args.out[0];
   each_part(worker, x.shape.rows(), x.shape.last(), [&](int64_t row, int64_t begin, int64_t end) {
-    cpu_kernels(I).elementwise.softcap(x.row<float>(row) + begin, args.attrs->softcap, y.row<float>(row) + begin, end - begin);
+    cpu_kernels(I).elementwise.softcap(x.row<float>(row) + begin, args.attrs->softcap, y.row<float>(row) + begin,
+                                       end - begin);
   });
 }
 

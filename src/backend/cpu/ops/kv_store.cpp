@@ -18,8 +18,11 @@ struct Region {
   void (*store)(const float* x, std::byte* head_block, int slot, int64_t head_dim);
 
   Region(const TensorView& view, const Attrs& attrs, const KvKernels& kernels, bool is_v)
-      : data(view.data), n_slots(view.shape[0]), block_bytes(kv_head_block_bytes(view.dtype, attrs.head_dim)),
-        n_head_kv(attrs.n_head_kv), head_dim(attrs.head_dim),
+      : data(view.data),
+        n_slots(view.shape[0]),
+        block_bytes(kv_head_block_bytes(view.dtype, attrs.head_dim)),
+        n_head_kv(attrs.n_head_kv),
+        head_dim(attrs.head_dim),
         store((is_v ? kernels.store_v : kernels.store_k)[kv_type_index(view.dtype)]) {}
 
   void put(int64_t slot, int64_t head, const float* x) const {  // x: [head_dim]
@@ -30,8 +33,8 @@ struct Region {
 // False after reporting through worker.fail().
 bool check_slot(const char* op, const KernelArgs& args, int64_t token, int64_t slot, int64_t n_slots, Worker& worker) {
   if (slot >= 0 && slot < n_slots) return true;
-  worker.fail(make_error(ErrorCode::kOutOfRange, "[{}] token {}{}: slot {} is outside the region of {} slots", op, token,
-                         layer_text(*args.attrs), slot, n_slots));
+  worker.fail(make_error(ErrorCode::kOutOfRange, "[{}] token {}{}: slot {} is outside the region of {} slots", op,
+                         token, layer_text(*args.attrs), slot, n_slots));
   return false;
 }
 
@@ -111,7 +114,8 @@ template <IsaLevel I>
 std::span<const Kernel> list(Op op) {
   static constexpr Kernel kStoreK[] = {{"kv_store_k", kIsaText<I>, accept_store, run_store<I, false>, nullptr, -1}};
   static constexpr Kernel kStoreV[] = {{"kv_store_v", kIsaText<I>, accept_store, run_store<I, true>, nullptr, -1}};
-  static constexpr Kernel kRopeStore[] = {{"rope_store", kIsaText<I>, accept_rope_store, run_rope_store<I>, nullptr, 0}};
+  static constexpr Kernel kRopeStore[] = {
+      {"rope_store", kIsaText<I>, accept_rope_store, run_rope_store<I>, nullptr, 0}};
   switch (op) {
     case Op::kKvStoreK: return kStoreK;
     case Op::kKvStoreV: return kStoreV;

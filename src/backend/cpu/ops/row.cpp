@@ -18,11 +18,13 @@ void run_rms_norm(const KernelArgs& args, Worker& worker) {
   int64_t group = args.attrs->group;
   if (group == 0) group = d;
   const int64_t groups = d / group;
-  const bool own_weights = kHasWeight && args.in[1].shape.last() == d;  // one weight per value of the row, not per group
+  const bool own_weights =
+      kHasWeight && args.in[1].shape.last() == d;  // one weight per value of the row, not per group
   const auto share = worker.share(x.shape.rows() * groups);
   for (int64_t i = share.begin; i < share.end; ++i) {
     const int64_t row = i / groups, at = i % groups * group;
-    cpu_kernels(I).row.rms_norm(x.row<float>(row) + at, own_weights ? w + at : w, args.attrs->eps, y.row<float>(row) + at, group);
+    cpu_kernels(I).row.rms_norm(x.row<float>(row) + at, own_weights ? w + at : w, args.attrs->eps,
+                                y.row<float>(row) + at, group);
   }
 }
 
