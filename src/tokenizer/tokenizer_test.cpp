@@ -231,6 +231,20 @@ TEST(Tokenizer, TextOfByteTokensIsOrdinary) {
   EXPECT_EQ(t.piece(*t.find("<0x0A>")), "\n");
 }
 
+TEST(Tokenizer, WithoutScoresTheLeftmostPairMergesFirst) {
+  testing::OwnedVocab v;
+  v.strings = {"<unk>", "a", "b", "c", "ab", "bc"};
+  v.data.model = "llama";
+  v.data.types = {2, 1, 1, 1, 1, 1};
+  v.data.add_bos = false;
+  v.data.add_space_prefix = false;
+  v.link(6);
+  const auto t = Tokenizer::create(v.data);
+  ASSERT_TRUE(t.ok()) << t.error().message;
+  EXPECT_THAT(encode(*t, "abc"), ElementsAre(4, 3));
+  EXPECT_THAT(encode(*t, "bcc"), ElementsAre(5, 3));
+}
+
 TEST(Tokenizer, WithoutByteTokensTheUnknownTokenServesOnce) {
   testing::OwnedVocab v;
   v.strings = {"<unk>", "<s>", "</s>", "\xe2\x96\x81", "a"};

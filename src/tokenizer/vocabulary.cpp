@@ -157,7 +157,7 @@ Status check_arrays(const VocabData& data, VocabKind kind) {
                       data.scores.size(), n);
   }
   if (kind == VocabKind::kSpm) {
-    for (size_t i = 0; i < n; ++i) {
+    for (size_t i = 0; i < data.scores.size(); ++i) {
       if (std::isnan(data.scores[i])) {
         return make_error(ErrorCode::kCorrupt, "[tokenizer] scores[{}]: found NaN, expected a number", i);
       }
