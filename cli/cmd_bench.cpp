@@ -27,11 +27,6 @@ struct BenchFlags {
   bool peak = false;
 };
 
-struct Rate {
-  Summary summary;  // tokens per second
-  double flops_per_token = 0, bytes_per_token = 0;
-};
-
 IsaLevel isa_level(const Backend& backend) { return isa_from_name(backend.isa()).value_or(IsaLevel::kScalar); }
 
 // Arithmetic and traffic of one step, as its plan counts them.
@@ -55,7 +50,7 @@ class Bench {
     if (n == 0) return {};
     const auto ids = tokens(n);
     session_.truncate(0);
-    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return true; }));
+    MINFER_TRY(session_.feed(ids));
     return {};
   }
 
@@ -64,7 +59,7 @@ class Bench {
     const auto ids = tokens(f_.prompt);
     session_.truncate(static_cast<size_t>(f_.depth));
     const int64_t t0 = now_ns();
-    MINFER_TRY(session_.feed(ids, [](size_t, size_t) { return true; }));
+    MINFER_TRY(session_.feed(ids));
     return static_cast<double>(f_.prompt) / (static_cast<double>(now_ns() - t0) * 1e-9);
   }
 
