@@ -90,6 +90,14 @@ void tile(const Tile& a) {
   __m512 acc[T];
 #pragma GCC unroll 16
   for (int t = 0; t < T; ++t) acc[t] = _mm512_setzero_ps();
+  if constexpr (T >= 4) {
+    // The output lines: rows of tokens lie a multiple of 4 KiB apart in most models, so they share a set of the L1
+    // cache and have left it since the segment before.
+    for (int t = 0; t < a.tokens; ++t) {
+      _mm_prefetch(reinterpret_cast<const char*>(a.y[t]), _MM_HINT_T1);
+      if (a.residual) _mm_prefetch(reinterpret_cast<const char*>(a.residual[t]), _MM_HINT_T1);
+    }
+  }
 
   const int64_t n_units = a.k / (kActBlock * F::kBlocks);
   for (int64_t u = 0; u < n_units; ++u, w += F::kUnitBytes) {
