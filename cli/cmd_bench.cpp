@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory_info.h"
 #include "common.h"
-#include "engine/session.h"
+#include "engine/runner.h"
 #include "model/geometry.h"
 #include "options.h"
 #include "peak.h"
@@ -23,7 +23,7 @@ namespace {
 struct BenchFlags {
   EngineFlags engine;
   std::string model, shape, type = "q8_0";
-  int prompt = 512, predict = 128, depth = 0, repeats = 5;
+  int prompt = 512, predict = 128, depth = 0, repeats = 5, sequences = 1;
   bool peak = false;
 };
 
@@ -39,53 +39,72 @@ Cost step_cost(const Plan& plan) {
   return sum;
 }
 
-constexpr Range kTokens = {0, 1 << 24}, kRepeats = {1, 10000};
+constexpr Range kTokens = {0, 1 << 24}, kRepeats = {1, 10000}, kSequences = {1, 1024};
 
 class Bench {
  public:
-  Bench(const BenchFlags& flags, Loaded& loaded, Session session)
-      : f_(flags), loaded_(loaded), session_(std::move(session)), random_(1) {}
-
-  Status fill(int n) {
-    if (n == 0) return {};
-    const auto ids = tokens(n);
-    session_.truncate(0);
-    MINFER_TRY(session_.feed(ids));
-    return {};
+  // Opens the sequences and fills each to depth -d.
+  static Result<Bench> create(const BenchFlags& flags, Runner& runner) {
+    Bench b(flags, runner);
+    for (int i = 0; i < flags.sequences; ++i) b.seqs_.push_back(MINFER_TRY(runner.open_sequence()));
+    for (const int32_t seq : b.seqs_) MINFER_TRY(b.feed(seq, b.tokens(flags.depth)));
+    return b;
   }
 
-  // One timed prefill of -p tokens at depth -d, in tokens per second.
+  // One timed prefill of -p tokens of one sequence at depth -d, in tokens per second.
   Result<double> prefill() {
     const auto ids = tokens(f_.prompt);
-    session_.truncate(static_cast<size_t>(f_.depth));
+    runner_.truncate(seqs_[0], f_.depth);
     const int64_t t0 = now_ns();
-    MINFER_TRY(session_.feed(ids));
-    return static_cast<double>(f_.prompt) / (static_cast<double>(now_ns() - t0) * 1e-9);
+    MINFER_TRY(feed(seqs_[0], ids));
+    return rate(f_.prompt, t0);
   }
 
-  // -n single-token steps from depth -d.
+  // -n steps of one token of every sequence from depth -d, in tokens of all sequences per second.
   Result<double> decode() {
     const auto ids = tokens(f_.predict);
-    session_.truncate(static_cast<size_t>(f_.depth));
+    for (const int32_t seq : seqs_) runner_.truncate(seq, f_.depth);
+    std::vector<BatchToken> batch(seqs_.size());
     const int64_t t0 = now_ns();
-    for (int32_t id : ids) {
-      MINFER_TRY(session_.feed({&id, 1}));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      for (size_t s = 0; s < seqs_.size(); ++s) {
+        batch[s] = {ids[(i + s) % ids.size()], f_.depth + static_cast<int32_t>(i), seqs_[s], true};
+      }
+      MINFER_TRY(runner_.step(batch));
     }
-    return static_cast<double>(f_.predict) / (static_cast<double>(now_ns() - t0) * 1e-9);
+    return rate(f_.predict * f_.sequences, t0);
   }
 
  private:
+  Bench(const BenchFlags& flags, Runner& runner) : f_(flags), runner_(runner), random_(1) {}
+
+  static double rate(int tokens, int64_t since_ns) {
+    return static_cast<double>(tokens) / (static_cast<double>(now_ns() - since_ns) * 1e-9);
+  }
+
+  // In chunks, the logits of the last token wanted.
+  Status feed(int32_t seq, std::span<const int32_t> ids) {
+    std::vector<BatchToken> batch;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      batch.push_back({ids[i], runner_.length(seq) + static_cast<int32_t>(batch.size()), seq, i + 1 == ids.size()});
+      if (batch.size() < static_cast<size_t>(runner_.chunk()) && i + 1 < ids.size()) continue;
+      MINFER_TRY(runner_.step(batch));
+      batch.clear();
+    }
+    return {};
+  }
+
   std::vector<int32_t> tokens(int n) {
     std::vector<int32_t> ids(static_cast<size_t>(n));
-    const auto vocab = static_cast<uint32_t>(loaded_.runner->n_vocab());
+    const auto vocab = static_cast<uint32_t>(runner_.n_vocab());
     for (auto& id : ids) id = static_cast<int32_t>(random_() % vocab);
     return ids;
   }
 
   const BenchFlags& f_;
-  Loaded& loaded_;
-  Session session_;
+  Runner& runner_;
   std::mt19937 random_;
+  std::vector<int32_t> seqs_;
 };
 
 // Without a place to keep it the machine is measured again the next time.
@@ -173,7 +192,7 @@ Result<int> bench(BenchFlags f) {
   }
   MINFER_TRY(check_context(f.engine.ctx, model->hparams().n_ctx_train));
   const int64_t t_load = now_ns();
-  Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
+  Loaded loaded = MINFER_TRY(load(std::move(model), f.engine, f.sequences));
   const double load_ms = static_cast<double>(now_ns() - t_load) * 1e-6;
   Runner& runner = *loaded.runner;
   const int threads = runner.pool().size();
@@ -188,8 +207,7 @@ Result<int> bench(BenchFlags f) {
   }
   keep_peak(threads, isa, peak);
 
-  Bench b(f, loaded, MINFER_TRY(Session::open(runner)));
-  MINFER_TRY(b.fill(f.depth));
+  Bench b = MINFER_TRY(Bench::create(f, runner));
   std::vector<double> prefill, decode, bandwidth;
   Progress bar("measuring", "runs");
   for (int r = -1; r < f.repeats; ++r) {  // the first round warms caches and plans and does not count
@@ -211,8 +229,9 @@ Result<int> bench(BenchFlags f) {
 
   const auto& kv = runner.kv_shape();
   const double mean_depth = f.depth + 0.5 * f.predict;
+  // The weights are read once per step, whatever the number of sequences.
   const double bytes_per_token =
-      static_cast<double>(runner.weights().bytes_read_per_token) +
+      static_cast<double>(runner.weights().bytes_read_per_token) / f.sequences +
       mean_depth * static_cast<double>(kv_bytes_per_token(loaded.model->hparams(), kv.type_k, kv.type_v));
   double prefill_flops = 0;
   if (f.prompt > 0) {
@@ -242,6 +261,7 @@ Result<int> bench(BenchFlags f) {
     j["isa"] = isa;
     j["threads"] = threads;
     j["n_prompt"] = f.prompt, j["n_predict"] = f.predict, j["depth"] = f.depth, j["repeats"] = f.repeats;
+    j["sequences"] = f.sequences;
     j["load_ms"] = load_ms;
     j["prefill_tokens_per_second"] = p.median;
     j["decode_tokens_per_second"] = d.median;
@@ -271,9 +291,10 @@ Result<int> bench(BenchFlags f) {
     }
     if (f.predict > 0) {
       std::printf(
-          "decode  %5d at %5d: %9.2f tokens/s (min %.2f, max %.2f, n %zu)  %.2f GB/s, %.1f %% of the %.1f GB/s read "
+          "decode  %5d at %5d: %9.2f tokens/s%s (min %.2f, max %.2f, n %zu)  %.2f GB/s, %.1f %% of the %.1f GB/s read "
           "beside it\n",
-          f.predict, f.depth, d.median, d.min, d.max, d.n, decode_gb, 100 * fraction.median, bw.median);
+          f.predict, f.depth, d.median, f.sequences > 1 ? fmt::format(" of {} sequences", f.sequences).c_str() : "",
+          d.min, d.max, d.n, decode_gb, 100 * fraction.median, bw.median);
     }
   }
   MINFER_TRY(loaded.finish());
@@ -293,11 +314,14 @@ void add_bench(CLI::App& app, Exit exit) {
   add_integer(*sub, "-p,--prompt", f->prompt, kTokens, "prompt tokens to prefill; 0 = none", true);
   add_integer(*sub, "-n,--predict", f->predict, kTokens, "tokens to decode; 0 = none", true);
   add_integer(*sub, "-d,--depth", f->depth, kTokens, "positions already in the cache", true);
+  add_integer(*sub, "-s,--sequences", f->sequences, kSequences, "sequences to decode together, one token each a step",
+              true);
   add_integer(*sub, "-r,--repeats", f->repeats, kRepeats, "measured rounds", true);
   sub->add_flag("--peak", f->peak, "measure the machine's limits anew (alone: only that)");
   f->engine.add_to(*sub);
   sub->footer(
       "Examples:\n  minfer bench smollm2\n  minfer bench --shape qwen3-0.6b --type q4_0 -p 512 -n 128 -r 3\n  minfer "
+      "bench smollm2 -p 0 -d 128 -s 8\n  minfer "
       "bench --peak --threads 2");
   on_run(*sub, exit, [f] { return bench(*f); });
 }
