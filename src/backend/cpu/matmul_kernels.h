@@ -66,6 +66,9 @@ struct Tile {
   bool first;         // first segment: y = acc, else y = y + acc
   const float* bias;  // [rows] or null; added after the last segment: null in all others
   const float* const* residual;  // [tokens] pointers to [rows] or null; added after the bias, as above
+  // Packed weights that the caller works on next: kernels may fetch next_bytes of them ahead per block of 32 values.
+  const uint8_t* next;
+  int next_bytes;  // 0: nothing to fetch
 };
 using TileFn = void (*)(const Tile& tile);
 

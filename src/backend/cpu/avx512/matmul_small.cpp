@@ -14,14 +14,14 @@ void direct(FormatKernels& k) {
   k.tile[4] = tile<F, 4>;
   k.tile[6] = tile<F, 6>;
   k.tile[8] = tile<F, 8>;
+  k.tile[12] = tile<F, 12>;
+  k.tile[16] = tile<F, 16>;
 }
 
 }  // namespace
 
 void fill_small_formats(FormatKernels* f) {
   direct<Q8_0>(f[kFmtQ8_0]);
-  f[kFmtQ8_0].tile[12] = tile<Q8_0, 12>;
-  f[kFmtQ8_0].tile[16] = tile<Q8_0, 16>;
   direct<Q4_0>(f[kFmtQ4_0]);
   direct<Q4_1>(f[kFmtQ4_1]);
   direct<Q5_0>(f[kFmtQ5_0]);

@@ -14,6 +14,8 @@ void direct(FormatKernels& k) {
   k.tile[4] = tile<F, 4>;
   k.tile[6] = tile<F, 6>;
   k.tile[8] = tile<F, 8>;
+  k.tile[12] = tile<F, 12>;
+  k.tile[16] = tile<F, 16>;
 }
 
 }  // namespace

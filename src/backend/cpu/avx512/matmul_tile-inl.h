@@ -83,6 +83,9 @@ MINFER_INLINE __mmask16 row_mask(int rows) {
   return static_cast<__mmask16>(rows >= kRowGroup ? 0xffffu : (1u << rows) - 1u);
 }
 
+// From this width on a block takes long enough for the hardware to fall behind in fetching the next row group.
+constexpr int kPrefetchFrom = 6;
+
 template <class F, int T>
 void tile(const Tile& a) {
   const uint8_t* w = a.w;
@@ -99,10 +102,15 @@ void tile(const Tile& a) {
     }
   }
 
+  const uint8_t* next = a.next;
   const int64_t n_units = a.k / (kActBlock * F::kBlocks);
   for (int64_t u = 0; u < n_units; ++u, w += F::kUnitBytes) {
     const typename F::Unit unit = F::open(w);
     for (int j = 0; j < F::kBlocks; ++j, x += kActBytes * T) {
+      if constexpr (T >= kPrefetchFrom) {
+        for (int i = 0; i < a.next_bytes; i += 64) _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T0);
+        next += a.next_bytes;
+      }
       Block blk;
       F::block(w, unit, j, blk);
       if constexpr (T > 1) {

@@ -84,6 +84,8 @@ void run_piece(const Activations& a, const Piece& p, uint8_t* unpacked) {
   t.w_stride = p.group_bytes;
   t.y = y;
 
+  const int next_bytes = is_float ? 0 : static_cast<int>(p.segment_bytes * kActBlock / kSegment);
+
   // One tile: a row group's segments follow each other in memory, so k is the inner loop. Many tiles: a segment of the
   // activations stays in the cache for all row groups of the piece.
   const bool k_inner = p.tile1 - p.tile0 == 1;
@@ -95,6 +97,8 @@ void run_piece(const Activations& a, const Piece& p, uint8_t* unpacked) {
     const int64_t row = g * kRowGroup;
     t.rows = static_cast<int>(std::min<int64_t>(p.m - row, t.groups * kRowGroup));
     t.w = p.w + g * p.group_bytes + p.segment_bytes * (k0 / kSegment);
+    const int64_t left = k_inner && !last ? t.k : (p.m + kRowGroup - 1) / kRowGroup - g - step;
+    const uint8_t* next = left <= 0 ? nullptr : t.w + (k_inner ? p.segment_bytes * t.k / kSegment : p.group_bytes);
     if (unpack) {
       fk.unpack(t.w, t.k, unpacked);
       t.w = unpacked;
@@ -110,6 +114,8 @@ void run_piece(const Activations& a, const Piece& p, uint8_t* unpacked) {
         y[j] = p.y.at(token) + row;
         if (t.residual) residual[j] = p.residual.at(token) + row;
       }
+      t.next = i + 1 == p.tile1 ? next : nullptr;
+      t.next_bytes = t.next == nullptr ? 0 : next_bytes;
       fns[t.width](t);
     }
   };
