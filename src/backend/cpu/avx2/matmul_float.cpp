@@ -1,7 +1,7 @@
 // Tile kernels over float weights: one lane owns one output row, two registers the rows of a group for one token; a
 // step of k is one fma per register.
+#include "backend/cpu/avx2/matmul_codes-inl.h"
 #include "backend/cpu/avx2/matmul_tables-inl.h"
-#include "backend/cpu/avx2/matmul_tile-inl.h"
 
 namespace minfer::cpu::avx2 {
 namespace {

@@ -1,36 +1,45 @@
-// How each packed block format is opened for the AVX2 tile kernel. Layouts: pack.h.
+// How each packed block format is opened for the tile kernels of this folder and of avxvnni/. Layouts: pack.h.
 #pragma once
 
-#include "backend/cpu/avx2/matmul_tile-inl.h"
+#include "backend/cpu/avx2/matmul_codes-inl.h"
 
 namespace minfer::cpu::avx2 {
 namespace {
 
 struct NoUnit {};
 
-alignas(16) static const int8_t kIq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+// iq4_nl and iq4_xs plus 128: 1..241.
+alignas(16) static const uint8_t kIq4Biased[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                                   129, 141, 153, 166, 181, 197, 217, 241};
+// The low and the high nibbles of these.
+alignas(16) static const uint8_t kIq4Low[16] = {1, 8, 13, 15, 15, 13, 10, 6, 1, 13, 9, 6, 5, 5, 9, 1};
+alignas(16) static const uint8_t kIq4High[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 13, 15};
 // mxfp4 (twice the value) plus 16: 4..28.
-alignas(16) static const int8_t kMxfp4Biased[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+alignas(16) static const uint8_t kMxfp4Biased[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
 
-MINFER_INLINE __m256i look_up(const int8_t* table, __m256i nibbles) {
+MINFER_INLINE __m256i look_up(const uint8_t* table, __m256i nibbles) {
   const __m128i lut = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
   return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(lut), nibbles);
 }
 
+// For vpmaddubsw: the nibbles of an iq4 code plus 128.
+MINFER_INLINE void iq4_planes(__m256i nibbles, __m256i* q) {
+  q[0] = look_up(kIq4Low, nibbles);
+  q[1] = look_up(kIq4High, nibbles);
+}
+
 struct Q8_0 {
   static constexpr Step kStep = Step::kScale;
-  static constexpr int kBias = 0, kChunk = 0, kBlocks = 1, kUnitBytes = 16 * 34;
+  static constexpr int kBits = 8, kBias = 128, kBlocks = 1, kUnitBytes = 16 * 34;
   using Unit = NoUnit;
   MINFER_INLINE Unit open(const uint8_t*, int) { return {}; }
   MINFER_INLINE void scales(const uint8_t* w, Unit, int, int h, Scales& s) { s.a = load_f16x8(w + 16 * h); }
-  MINFER_INLINE __m256i code(const uint8_t* w, int, int g, int h) {
-    return _mm256_xor_si256(load_ymm(w + 32 + 64 * g + 32 * h), _mm256_set1_epi8(-128));
-  }
+  MINFER_INLINE __m256i code(const uint8_t* w, int, int g, int h) { return load_ymm(w + 32 + 64 * g + 32 * h); }
 };
 
 struct Q4_0 {
   static constexpr Step kStep = Step::kScale;
-  static constexpr int kBias = 8, kChunk = 8, kBlocks = 1, kUnitBytes = 16 * 18;
+  static constexpr int kBits = 4, kBias = 8, kBlocks = 1, kUnitBytes = 16 * 18;
   using Unit = NoUnit;
   MINFER_INLINE Unit open(const uint8_t*, int) { return {}; }
   MINFER_INLINE void scales(const uint8_t* w, Unit, int, int h, Scales& s) { s.a = load_f16x8(w + 16 * h); }
@@ -39,7 +48,7 @@ struct Q4_0 {
 
 struct Q4_1 {
   static constexpr Step kStep = Step::kScaleMin;
-  static constexpr int kBias = 0, kChunk = 8, kBlocks = 1, kUnitBytes = 16 * 20;
+  static constexpr int kBits = 4, kBias = 0, kBlocks = 1, kUnitBytes = 16 * 20;
   using Unit = NoUnit;
   MINFER_INLINE Unit open(const uint8_t*, int) { return {}; }
   MINFER_INLINE void scales(const uint8_t* w, Unit, int, int h, Scales& s) {
@@ -51,7 +60,7 @@ struct Q4_1 {
 
 struct Q5_0 {
   static constexpr Step kStep = Step::kScale;
-  static constexpr int kBias = 16, kChunk = 4, kBlocks = 1, kUnitBytes = 16 * 22;
+  static constexpr int kBits = 5, kBias = 16, kBlocks = 1, kUnitBytes = 16 * 22;
   using Unit = NoUnit;
   MINFER_INLINE Unit open(const uint8_t*, int) { return {}; }
   MINFER_INLINE void scales(const uint8_t* w, Unit, int, int h, Scales& s) { s.a = load_f16x8(w + 16 * h); }
@@ -62,7 +71,7 @@ struct Q5_0 {
 
 struct Q5_1 {
   static constexpr Step kStep = Step::kScaleMin;
-  static constexpr int kBias = 0, kChunk = 4, kBlocks = 1, kUnitBytes = 16 * 24;
+  static constexpr int kBits = 5, kBias = 0, kBlocks = 1, kUnitBytes = 16 * 24;
   using Unit = NoUnit;
   MINFER_INLINE Unit open(const uint8_t*, int) { return {}; }
   MINFER_INLINE void scales(const uint8_t* w, Unit, int, int h, Scales& s) {
@@ -76,16 +85,21 @@ struct Q5_1 {
 
 struct IQ4_NL {
   static constexpr Step kStep = Step::kScale;
-  static constexpr int kBias = 0, kChunk = 0, kBlocks = 1, kUnitBytes = 16 * 18;
+  static constexpr int kBits = 8, kBias = 128, kBlocks = 1, kUnitBytes = 16 * 18;
   using Unit = NoUnit;
   MINFER_INLINE Unit open(const uint8_t*, int) { return {}; }
   MINFER_INLINE void scales(const uint8_t* w, Unit, int, int h, Scales& s) { s.a = load_f16x8(w + 16 * h); }
-  MINFER_INLINE __m256i code(const uint8_t* w, int, int g, int h) { return look_up(kIq4, nibble_code(w + 32, g, h)); }
+  MINFER_INLINE __m256i code(const uint8_t* w, int, int g, int h) {
+    return look_up(kIq4Biased, nibble_code(w + 32, g, h));
+  }
+  MINFER_INLINE void planes(const uint8_t* w, int, int g, int h, __m256i* q) {
+    iq4_planes(nibble_code(w + 32, g, h), q);
+  }
 };
 
 struct MXFP4 {
   static constexpr Step kStep = Step::kScale;
-  static constexpr int kBias = 16, kChunk = 4, kBlocks = 1, kUnitBytes = 16 * 17;
+  static constexpr int kBits = 5, kBias = 16, kBlocks = 1, kUnitBytes = 16 * 17;
   using Unit = NoUnit;
   MINFER_INLINE Unit open(const uint8_t*, int) { return {}; }
   MINFER_INLINE void scales(const uint8_t* w, Unit, int, int h, Scales& s) {
@@ -121,7 +135,7 @@ MINFER_INLINE void scales_k4(const uint8_t* w, const K4Unit& u, int j, int h, Sc
 
 struct Q4_K {
   static constexpr Step kStep = Step::kScaleMin;
-  static constexpr int kBias = 0, kChunk = 8, kBlocks = 8, kUnitBytes = 16 * 144;
+  static constexpr int kBits = 4, kBias = 0, kBlocks = 8, kUnitBytes = 16 * 144;
   using Unit = K4Unit;
   MINFER_INLINE Unit open(const uint8_t* w, int h) { return open_k4(w, h); }
   MINFER_INLINE void scales(const uint8_t* w, const Unit& u, int j, int h, Scales& s) { scales_k4(w, u, j, h, s); }
@@ -130,7 +144,7 @@ struct Q4_K {
 
 struct Q5_K {
   static constexpr Step kStep = Step::kScaleMin;
-  static constexpr int kBias = 0, kChunk = 4, kBlocks = 8, kUnitBytes = 16 * 176;
+  static constexpr int kBits = 5, kBias = 0, kBlocks = 8, kUnitBytes = 16 * 176;
   using Unit = K4Unit;
   MINFER_INLINE Unit open(const uint8_t* w, int h) { return open_k4(w, h); }
   MINFER_INLINE void scales(const uint8_t* w, const Unit& u, int j, int h, Scales& s) { scales_k4(w, u, j, h, s); }
@@ -140,19 +154,17 @@ struct Q5_K {
   }
 };
 
-MINFER_INLINE __m256i both16(__m256i scale) { return pair16(scale, scale); }
-
 struct Q6_K {
   static constexpr Step kStep = Step::kHalves;
-  static constexpr int kBias = 32, kChunk = 2, kBlocks = 8, kUnitBytes = 16 * 210;
+  static constexpr int kBits = 6, kBias = 32, kBlocks = 8, kUnitBytes = 16 * 210;
   using Unit = __m256;
   MINFER_INLINE Unit open(const uint8_t* w, int h) { return load_f16x8(w + 16 * h); }
   MINFER_INLINE void scales(const uint8_t* w, Unit d, int j, int h, Scales& s) {
     const uint8_t* p = w + 32 + 416 * j + 8 * h;
     const __m256i sc0 = load_i8x8(p), sc1 = load_i8x8(p + 16);
     s.a = d;
-    s.sc0 = both16(sc0);
-    s.sc1 = both16(sc1);
+    s.sc0 = sc0;
+    s.sc1 = sc1;
     s.pair = _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_slli_epi16(pair16(sc0, sc1), 5));
   }
   MINFER_INLINE __m256i code(const uint8_t* w, int j, int g, int h) {
@@ -163,7 +175,7 @@ struct Q6_K {
 
 struct Q3_K {  // codes plus 4: q - (bit ? 0 : 4) = (q | bit << 2) - 4
   static constexpr Step kStep = Step::kHalves;
-  static constexpr int kBias = 4, kChunk = 4, kBlocks = 8, kUnitBytes = 16 * 110;
+  static constexpr int kBits = 3, kBias = 4, kBlocks = 8, kUnitBytes = 16 * 110;
   struct Unit {
     __m256 d;
     __m256i high;
@@ -177,8 +189,8 @@ struct Q3_K {  // codes plus 4: q - (bit ? 0 : 4) = (q | bit << 2) - 4
     const __m256i b = _mm256_or_si256(_mm256_srli_epi32(low, 4), _mm256_and_si256(_mm256_slli_epi32(high, 2), m48));
     const __m256i sc0 = _mm256_sub_epi32(a, off), sc1 = _mm256_sub_epi32(b, off);
     s.a = u.d;
-    s.sc0 = both16(sc0);
-    s.sc1 = both16(sc1);
+    s.sc0 = sc0;
+    s.sc1 = sc1;
     s.pair = _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_slli_epi16(pair16(sc0, sc1), 2));
   }
   MINFER_INLINE __m256i code(const uint8_t* w, int j, int g, int h) {
@@ -189,7 +201,7 @@ struct Q3_K {  // codes plus 4: q - (bit ? 0 : 4) = (q | bit << 2) - 4
 
 struct Q2_K {
   static constexpr Step kStep = Step::kHalvesMin;
-  static constexpr int kBias = 0, kChunk = 4, kBlocks = 8, kUnitBytes = 16 * 84;
+  static constexpr int kBits = 2, kBias = 0, kBlocks = 8, kUnitBytes = 16 * 84;
   struct Unit {
     __m256 d, dmin;
   };
@@ -199,8 +211,8 @@ struct Q2_K {
     const __m256i v0 = load_u8x8(p), v1 = load_u8x8(p + 16), m15 = _mm256_set1_epi32(15);
     s.a = u.d;
     s.b = u.dmin;
-    s.sc0 = both16(_mm256_and_si256(v0, m15));
-    s.sc1 = both16(_mm256_and_si256(v1, m15));
+    s.sc0 = _mm256_and_si256(v0, m15);
+    s.sc1 = _mm256_and_si256(v1, m15);
     s.pair = pair16(_mm256_srli_epi32(v0, 4), _mm256_srli_epi32(v1, 4));
   }
   MINFER_INLINE __m256i code(const uint8_t* w, int j, int g, int h) { return pair_code(w + 96 + 160 * j, g, h, 0); }
@@ -208,7 +220,7 @@ struct Q2_K {
 
 struct IQ4_XS {
   static constexpr Step kStep = Step::kScale;
-  static constexpr int kBias = 0, kChunk = 0, kBlocks = 8, kUnitBytes = 16 * 136;
+  static constexpr int kBits = 8, kBias = 128, kBlocks = 8, kUnitBytes = 16 * 136;
   struct Unit {
     __m256 d;
     __m256i low, high;
@@ -224,7 +236,10 @@ struct IQ4_XS {
     s.a = _mm256_mul_ps(u.d, _mm256_cvtepi32_ps(_mm256_sub_epi32(ls, _mm256_set1_epi32(32))));
   }
   MINFER_INLINE __m256i code(const uint8_t* w, int j, int g, int h) {
-    return look_up(kIq4, nibble_code(w + 128 + 256 * j, g, h));
+    return look_up(kIq4Biased, nibble_code(w + 128 + 256 * j, g, h));
+  }
+  MINFER_INLINE void planes(const uint8_t* w, int j, int g, int h, __m256i* q) {
+    iq4_planes(nibble_code(w + 128 + 256 * j, g, h), q);
   }
 };
 

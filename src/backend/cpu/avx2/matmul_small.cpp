@@ -1,6 +1,7 @@
 // Tile kernels straight from packed weights: formats of 32-value blocks.
 #include "backend/cpu/avx2/matmul_formats-inl.h"
 #include "backend/cpu/avx2/matmul_tables-inl.h"
+#include "backend/cpu/avx2/matmul_tile-inl.h"
 
 namespace minfer::cpu::avx2 {
 

@@ -4,7 +4,7 @@
 namespace minfer::cpu {
 
 void fill_matmul_kernels_avx2(MatmulKernels* k) {
-  static const int kWidths[] = {1, 2, 3, 4}, kFloatWidths[] = {1, 2, 3, 4, 6};
+  static const int kWidths[] = {1, 2, 3, 4, 6}, kFloatWidths[] = {1, 2, 3, 4, 6};
   k->isa = "avx2";
   int n = 0;
   for (const int w : kWidths) k->widths[n++] = w;

@@ -1,7 +1,7 @@
 // Activations into the two forms the tile kernels read: q8a records and interleaved floats (matmul_kernels.h).
 // Source: docs/numerics.md, "Activations for quantized weights".
+#include "backend/cpu/avx2/matmul_codes-inl.h"
 #include "backend/cpu/avx2/matmul_tables-inl.h"
-#include "backend/cpu/avx2/matmul_tile-inl.h"
 #include "backend/cpu/matmul/interleave-inl.h"
 
 namespace minfer::cpu::avx2 {
