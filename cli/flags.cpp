@@ -118,7 +118,7 @@ void EngineFlags::add_to(CLI::App& app, bool with_json) {
   constexpr Range kChunk = {1, 4096};  // Runner::max_batch()
   add_text(app, "--device,--backend", device, "where to run: cpu (default) or ref, the scalar definition")
       ->group("Engine");
-  add_isa(app, isa, "force an instruction set: scalar, avx2, avx512, neon")->group("Engine");
+  add_isa(app, isa, "force an instruction set: scalar, avx2, avxvnni, avx512, neon")->group("Engine");
   add_integer(app, "--threads,-t", threads, kThreads, "threads (default: the physical cores this process may use)")
       ->group("Engine");
   add_integer(app, "--ctx,-c", ctx, kPositive,

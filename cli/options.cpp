@@ -153,7 +153,7 @@ CLI::Option* add_seed(CLI::App& app, const std::string& names, std::optional<uin
 CLI::Option* add_isa(CLI::App& app, std::string& target, const std::string& help) {
   return add(app, "--isa", help, "TEXT", [&target](const std::string& text) -> Status {
     if (text.empty()) return make_error(ErrorCode::kInvalidArgument, "is empty");
-    if (!isa_from_name(text)) return bad(text, "scalar, avx2, avx512 or neon");
+    if (!isa_from_name(text)) return bad(text, "scalar, avx2, avxvnni, avx512 or neon");
     target = text;
     return {};
   });

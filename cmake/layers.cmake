@@ -5,9 +5,9 @@
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(MINFER_FOREIGN_KERNELS "/backend/cpu/neon/")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  set(MINFER_FOREIGN_KERNELS "/backend/cpu/avx(2|512)/")
+  set(MINFER_FOREIGN_KERNELS "/backend/(cpu|testing)/avx[^/]*/")
 else()
-  set(MINFER_FOREIGN_KERNELS "/backend/cpu/(avx2|avx512|neon)/")
+  set(MINFER_FOREIGN_KERNELS "/backend/(cpu|testing)/(avx[^/]*|neon)/")
 endif()
 
 function(minfer_layer name)

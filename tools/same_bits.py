@@ -27,7 +27,7 @@ def run(args, *command):
 
 
 def paths(args):
-    isas = [i for i in ("scalar", "avx2", "avx512", "neon") if subprocess.run([args.minfer, "logits", args.model, "--tokens", "1", "--sha256", "--isa", i], capture_output=True).returncode == 0]
+    isas = [i for i in ("scalar", "avx2", "avxvnni", "avx512", "neon") if subprocess.run([args.minfer, "logits", args.model, "--tokens", "1", "--sha256", "--isa", i], capture_output=True).returncode == 0]
     yield "ref", ["--device", "ref"]
     for isa in isas:
         for threads in (1, 2, 3):

@@ -22,7 +22,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual const char* name() const = 0;  // "ref", "cpu"
-  virtual const char* isa() const = 0;   // "ref", "scalar", "avx2", "avx512", "neon"
+  virtual const char* isa() const = 0;   // "ref", "scalar", "avx2", "avxvnni", "avx512", "neon"
 
   // Kernels of an op, best first. Empty for a composite the backend does not override.
   virtual std::span<const Kernel> kernels(Op op) const = 0;

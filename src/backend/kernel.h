@@ -45,7 +45,7 @@ using Refusal = std::string;
 
 struct Kernel {
   const char* name;  // "matmul_packed"
-  const char* isa;   // "ref", "scalar", "avx2", "avx512", "neon"
+  const char* isa;   // "ref", "scalar", "avx2", "avxvnni", "avx512", "neon"
   Refusal (*accepts)(const NodeDesc& node);
   void (*run)(const KernelArgs& args, Worker& worker);
   size_t (*scratch_bytes)(const NodeDesc& node, int n_threads) = nullptr;  // nullptr = none

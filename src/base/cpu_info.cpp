@@ -1,4 +1,4 @@
-// Source: Intel SDM vol. 2A, CPUID leaves 1 and 7 and XGETBV; Linux getauxval(3) for Arm.
+// Source: Intel SDM vol. 2A, CPUID leaves 1 and 7 (subleaves 0 and 1) and XGETBV; Linux getauxval(3) for Arm.
 #include "base/cpu_info.h"
 
 #if defined(__x86_64__)
@@ -35,6 +35,7 @@ bool x86_has(IsaLevel isa) {
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
   if (!bit(b, 5)) return false;  // AVX2
   if (isa == IsaLevel::kAvx2) return true;
+  if (isa == IsaLevel::kAvxVnni) return a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && bit(a, 4);
   const bool f = bit(b, 16), dq = bit(b, 17), bw = bit(b, 30), vl = bit(b, 31), vnni = bit(c, 11);
   return (xcr0 & kZmm) == kZmm && f && dq && bw && vl && vnni;
 }
@@ -47,6 +48,7 @@ const char* isa_name(IsaLevel isa) {
   switch (isa) {
     case IsaLevel::kScalar: return "scalar";
     case IsaLevel::kAvx2: return "avx2";
+    case IsaLevel::kAvxVnni: return "avxvnni";
     case IsaLevel::kAvx512: return "avx512";
     case IsaLevel::kNeon: return "neon";
   }
@@ -64,7 +66,7 @@ std::optional<IsaLevel> isa_from_name(std::string_view name) {
 bool isa_supported(IsaLevel isa) {
   if (isa == IsaLevel::kScalar) return true;
 #if defined(__x86_64__)
-  if (isa == IsaLevel::kAvx2 || isa == IsaLevel::kAvx512) return x86_has(isa);
+  if (isa == IsaLevel::kAvx2 || isa == IsaLevel::kAvxVnni || isa == IsaLevel::kAvx512) return x86_has(isa);
 #elif defined(__aarch64__)
   if (isa == IsaLevel::kNeon) {
     const unsigned long caps = getauxval(AT_HWCAP);

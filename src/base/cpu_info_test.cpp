@@ -37,6 +37,7 @@ TEST(CpuInfo, AgreesWithTheKernel) {
   auto has = [&](const char* f) { return flags.find(std::string(" ") + f + " ") != std::string::npos; };
   const bool avx2 = has("avx2") && has("fma") && has("f16c");
   EXPECT_EQ(isa_supported(IsaLevel::kAvx2), avx2);
+  EXPECT_EQ(isa_supported(IsaLevel::kAvxVnni), avx2 && has("avx_vnni"));
   EXPECT_EQ(isa_supported(IsaLevel::kAvx512),
             avx2 && has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512_vnni"));
   EXPECT_FALSE(isa_supported(IsaLevel::kNeon));

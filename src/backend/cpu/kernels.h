@@ -1,10 +1,9 @@
 // Tables of micro-kernels, one set per instruction set: everything the cpu backend computes but the matmuls.
 // The op kernels in ops/ split the work, check the inputs and call these; the bodies stand once in inl/ and are
-// compiled in generic/, avx2/, avx512/ and neon/ with each folder's flags and vector type.
-// Layout: rows and heads are contiguous f32; head blocks of K and V as tensor/kv_layout.h says.
-// Errors: none here: the op kernels have checked everything.
-// Threads: pure functions over the memory they are given.
-// Note:   the ISA folders include this header, so it holds declarations and plain structs only.
+// compiled in generic/, avx2/, avxvnni/ (what differs from avx2/), avx512/ and neon/ with each folder's flags and
+// vector type. Layout: rows and heads are contiguous f32; head blocks of K and V as tensor/kv_layout.h says. Errors:
+// none here: the op kernels have checked everything. Threads: pure functions over the memory they are given. Note: the
+// ISA folders include this header, so it holds declarations and plain structs only.
 #pragma once
 
 #include <cstddef>
@@ -100,6 +99,6 @@ struct CpuKernels {
 extern const ElementwiseKernels kElementwiseGeneric, kElementwiseAvx2, kElementwiseAvx512, kElementwiseNeon;
 extern const RowKernels kRowGeneric, kRowAvx2, kRowAvx512, kRowNeon;
 extern const KvKernels kKvGeneric, kKvAvx2, kKvAvx512, kKvNeon;
-extern const AttnKernels kAttnGeneric, kAttnAvx2, kAttnAvx512, kAttnNeon;
+extern const AttnKernels kAttnGeneric, kAttnAvx2, kAttnAvxVnni, kAttnAvx512, kAttnNeon;
 
 }  // namespace minfer::cpu

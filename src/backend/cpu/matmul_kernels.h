@@ -108,6 +108,7 @@ struct MatmulKernels {
 // Each fills a zeroed table; safe to call on a processor without the instructions.
 void fill_matmul_kernels_generic(MatmulKernels* k);
 void fill_matmul_kernels_avx2(MatmulKernels* k);
+void fill_matmul_kernels_avxvnni(MatmulKernels* k);
 void fill_matmul_kernels_avx512(MatmulKernels* k);
 void fill_matmul_kernels_neon(MatmulKernels* k);
 

@@ -24,7 +24,8 @@ const DType kTypes[] = {DType::kF32,  DType::kF16,    DType::kBF16,   DType::kQ4
 
 std::vector<IsaLevel> isas() {
   std::vector<IsaLevel> out;
-  for (const IsaLevel isa : {IsaLevel::kScalar, IsaLevel::kAvx2, IsaLevel::kAvx512, IsaLevel::kNeon}) {
+  for (const IsaLevel isa :
+       {IsaLevel::kScalar, IsaLevel::kAvx2, IsaLevel::kAvxVnni, IsaLevel::kAvx512, IsaLevel::kNeon}) {
     if (isa_supported(isa) && !matmul_op_kernels(Op::kMatMul, isa).empty()) out.push_back(isa);
   }
   return out;

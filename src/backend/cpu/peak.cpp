@@ -17,6 +17,7 @@ constexpr int kRepeats = 5;
 const PeakKernels& kernels_for(IsaLevel isa) {
 #if defined(__x86_64__)
   if (isa == IsaLevel::kAvx512) return peak_kernels_avx512();
+  if (isa == IsaLevel::kAvxVnni) return peak_kernels_avxvnni();
   if (isa == IsaLevel::kAvx2) return peak_kernels_avx2();
 #elif defined(__aarch64__)
   if (isa == IsaLevel::kNeon) return peak_kernels_neon();

@@ -18,6 +18,7 @@ struct PeakKernels {
 
 const PeakKernels& peak_kernels_generic();
 const PeakKernels& peak_kernels_avx2();
+const PeakKernels& peak_kernels_avxvnni();
 const PeakKernels& peak_kernels_avx512();
 const PeakKernels& peak_kernels_neon();
 

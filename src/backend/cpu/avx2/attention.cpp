@@ -1,5 +1,7 @@
 #include "vec-inl.h"
 
+#include "keys-inl.h"
+
 #include "backend/cpu/inl/math-inl.h"
 #include "backend/cpu/inl/q8-inl.h"
 

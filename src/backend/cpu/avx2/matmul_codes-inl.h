@@ -1,6 +1,6 @@
-// What the tile kernels of this folder and of avxvnni/ share: loads, scales, codes of eight rows, the way a sum leaves.
-// One lane owns one output row, so a row group of 16 is two halves of 8.
-// Included by the matmul files only; everything is in an anonymous namespace.
+// What the tile kernels of this folder and of avxvnni/ share (both work on 32-byte vectors: namespace ymm): loads,
+// scales, codes of eight rows, the way a sum leaves. One lane owns one output row, so a row group of 16 is two halves
+// of 8. Included by the matmul files only; everything is in an anonymous namespace.
 #pragma once
 
 #include <immintrin.h>
@@ -11,7 +11,7 @@
 
 #include "backend/cpu/matmul_kernels.h"
 
-namespace minfer::cpu::avx2 {
+namespace minfer::cpu::ymm {
 namespace {
 
 #define MINFER_INLINE static inline __attribute__((always_inline))
@@ -57,6 +57,22 @@ MINFER_INLINE __m256i start_value(const uint8_t* x, int width, int t) {
   return bcast_i32(x + (bias == 8 ? kActN8 : bias == 16 ? kActN16 : kActN128) * width + t * 4);
 }
 
+// A block's exact sum enters the accumulator of token t. x: the block's record of T tokens; d: the token's scale.
+template <class F, int T>
+MINFER_INLINE void add_block(const uint8_t* x, const Scales& s, int t, __m256 d, __m256i sum, __m256& acc) {
+  __m256i m;  // kHalves: what takes the bias out; kHalvesMin: the minima's part
+  if constexpr (F::kStep == Step::kHalves || F::kStep == Step::kHalvesMin) {
+    m = _mm256_madd_epi16(s.pair, bcast_i32(x + kActH * T + 4 * t));
+  }
+  if constexpr (F::kStep == Step::kHalves) sum = _mm256_add_epi32(sum, m);
+  acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(s.a, d), acc);
+  if constexpr (F::kStep == Step::kScaleMin) {
+    acc = _mm256_fmadd_ps(s.b, bcast_f32(x + kActS * T + 4 * t), acc);
+  } else if constexpr (F::kStep == Step::kHalvesMin) {
+    acc = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(m), _mm256_mul_ps(s.b, d), acc);
+  }
+}
+
 // Mask of the first `rows` of 8 lanes.
 MINFER_INLINE __m256i lane_mask(int rows) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(rows), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -100,4 +116,4 @@ MINFER_INLINE __m256i pair_code(const uint8_t* p, int g, int h, int to) {
 MINFER_INLINE __m256i pair16(__m256i lo, __m256i hi) { return _mm256_blend_epi16(lo, _mm256_slli_epi32(hi, 16), 0xaa); }
 
 }  // namespace
-}  // namespace minfer::cpu::avx2
+}  // namespace minfer::cpu::ymm

@@ -6,6 +6,8 @@
 namespace minfer::cpu::avx2 {
 namespace {
 
+using namespace ymm;
+
 struct F32 {
   static constexpr int kHalf = 32;  // bytes per value of k of 8 rows
   MINFER_INLINE __m256 load(const uint8_t* w) { return load_f32x8(w); }

@@ -3,7 +3,7 @@
 
 #include "backend/cpu/avx2/matmul_codes-inl.h"
 
-namespace minfer::cpu::avx2 {
+namespace minfer::cpu::ymm {
 namespace {
 
 struct NoUnit {};
@@ -244,4 +244,4 @@ struct IQ4_XS {
 };
 
 }  // namespace
-}  // namespace minfer::cpu::avx2
+}  // namespace minfer::cpu::ymm

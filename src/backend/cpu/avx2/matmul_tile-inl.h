@@ -13,15 +13,19 @@
 
 #include "backend/cpu/avx2/matmul_codes-inl.h"
 
-namespace minfer::cpu::avx2 {
+namespace minfer::cpu::ymm {
 namespace {
 
 // (scale, scale) as i16 pairs: what vpmaddwd multiplies both partial sums of a lane by. The unpacked form holds it so.
 template <class F>
 MINFER_INLINE __m256i factor_of(__m256i scale) {
-  if constexpr (requires { F::kScalesPaired; }) return scale;
+  if constexpr (requires { F::kUnpacked; }) return scale;
   return pair16(scale, scale);
 }
+
+// Vectors of codes per group.
+template <int bits>
+constexpr int kCodePlanes = bits == 8 ? 2 : 1;
 
 // The codes as the multiplier takes them: one vector, or the low and the high nibbles of codes of 8 bits.
 template <class F>
@@ -49,10 +53,9 @@ MINFER_INLINE __m256i load_factor(const int16_t* factors, int at) {
 template <class F, int T, int H>
 MINFER_INLINE void tile_part(const Tile& a, int h0) {
   constexpr bool kHalf = F::kStep == Step::kHalves || F::kStep == Step::kHalvesMin;
-  constexpr bool kMin = F::kStep == Step::kScaleMin || F::kStep == Step::kHalvesMin;
   constexpr int kFit = F::kBits <= 4 || F::kBits == 8 ? 8 : F::kBits == 5 ? 4 : 2;  // groups added in 16 bits
   constexpr int kChunk = kHalf && kFit > 4 ? 4 : kFit;
-  constexpr int kPlanes = F::kBits == 8 ? 2 : 1;
+  constexpr int kPlanes = kCodePlanes<F::kBits>;
   static_assert(kChunk * 254 * ((1 << (F::kBits == 8 ? 4 : F::kBits)) - 1) <= 32767, "vpmaddubsw must not saturate");
   const int16_t* factors = kFactors;
   const uint8_t* w = a.w;
@@ -123,17 +126,7 @@ MINFER_INLINE void tile_part(const Tile& a, int h0) {
       for (int t = 0; t < T; ++t) {
         const __m256 d = bcast_f32(x + kActD * T + 4 * t);
 #pragma GCC unroll 2
-        for (int h = 0; h < H; ++h) {
-          __m256i hs;
-          if constexpr (kHalf) hs = _mm256_madd_epi16(s[h].pair, bcast_i32(x + kActH * T + 4 * t));
-          if constexpr (F::kStep == Step::kHalves) sum[h][t] = _mm256_add_epi32(sum[h][t], hs);
-          acc[h][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[h][t]), _mm256_mul_ps(s[h].a, d), acc[h][t]);
-          if constexpr (F::kStep == Step::kScaleMin) {
-            acc[h][t] = _mm256_fmadd_ps(s[h].b, bcast_f32(x + kActS * T + 4 * t), acc[h][t]);
-          } else if constexpr (kMin) {
-            acc[h][t] = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(hs), _mm256_mul_ps(s[h].b, d), acc[h][t]);
-          }
-        }
+        for (int h = 0; h < H; ++h) add_block<F, T>(x, s[h], t, d, sum[h][t], acc[h][t]);
       }
     }
   }
@@ -169,4 +162,4 @@ void tiles(TileFn* t) {
 }
 
 }  // namespace
-}  // namespace minfer::cpu::avx2
+}  // namespace minfer::cpu::ymm

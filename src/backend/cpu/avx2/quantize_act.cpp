@@ -7,6 +7,8 @@
 namespace minfer::cpu::avx2 {
 namespace {
 
+using namespace ymm;
+
 MINFER_INLINE void store_i32(uint8_t* p, int32_t v) { std::memcpy(p, &v, 4); }
 MINFER_INLINE void store_f32(uint8_t* p, float v) { std::memcpy(p, &v, 4); }
 

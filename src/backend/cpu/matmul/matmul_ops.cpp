@@ -60,6 +60,7 @@ std::span<const Kernel> matmul_op_kernels(Op op, IsaLevel isa) {
     case IsaLevel::kScalar: return kernels_of<fill_matmul_kernels_generic>(op, "scalar");
 #if defined(__x86_64__)
     case IsaLevel::kAvx2: return kernels_of<fill_matmul_kernels_avx2>(op, "avx2");
+    case IsaLevel::kAvxVnni: return kernels_of<fill_matmul_kernels_avxvnni>(op, "avxvnni");
     case IsaLevel::kAvx512: return kernels_of<fill_matmul_kernels_avx512>(op, "avx512");
 #elif defined(__aarch64__)
     case IsaLevel::kNeon: return kernels_of<fill_matmul_kernels_neon>(op, "neon");

@@ -39,19 +39,21 @@ Refusal kv_refusal(DType t, int64_t head_dim);
 std::string layer_text(const Attrs& attrs);
 
 // Picks list<isa>(op) for a template written over IsaLevel.
-#define MINFER_LIST_BY_ISA(list, op, isa)                       \
-  switch (isa) {                                                \
-    case IsaLevel::kScalar: return list<IsaLevel::kScalar>(op); \
-    case IsaLevel::kAvx2: return list<IsaLevel::kAvx2>(op);     \
-    case IsaLevel::kAvx512: return list<IsaLevel::kAvx512>(op); \
-    case IsaLevel::kNeon: return list<IsaLevel::kNeon>(op);     \
-  }                                                             \
+#define MINFER_LIST_BY_ISA(list, op, isa)                         \
+  switch (isa) {                                                  \
+    case IsaLevel::kScalar: return list<IsaLevel::kScalar>(op);   \
+    case IsaLevel::kAvx2: return list<IsaLevel::kAvx2>(op);       \
+    case IsaLevel::kAvxVnni: return list<IsaLevel::kAvxVnni>(op); \
+    case IsaLevel::kAvx512: return list<IsaLevel::kAvx512>(op);   \
+    case IsaLevel::kNeon: return list<IsaLevel::kNeon>(op);       \
+  }                                                               \
   return {}
 
 template <IsaLevel I>
-inline constexpr const char* kIsaText = I == IsaLevel::kAvx512 ? "avx512"
-                                        : I == IsaLevel::kAvx2 ? "avx2"
-                                        : I == IsaLevel::kNeon ? "neon"
-                                                               : "scalar";
+inline constexpr const char* kIsaText = I == IsaLevel::kAvx512    ? "avx512"
+                                        : I == IsaLevel::kAvxVnni ? "avxvnni"
+                                        : I == IsaLevel::kAvx2    ? "avx2"
+                                        : I == IsaLevel::kNeon    ? "neon"
+                                                                  : "scalar";
 
 }  // namespace minfer::cpu

@@ -1,0 +1,14 @@
+#include "backend/cpu/avx2/vec-inl.h"
+
+#include "keys-inl.h"
+
+#include "backend/cpu/inl/math-inl.h"
+#include "backend/cpu/inl/q8-inl.h"
+
+#include "backend/cpu/inl/attention-inl.h"
+
+namespace minfer::cpu {
+
+const AttnKernels kAttnAvxVnni = kAttn;
+
+}  // namespace minfer::cpu

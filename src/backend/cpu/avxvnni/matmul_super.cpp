@@ -1,0 +1,11 @@
+// Tile kernels straight from packed weights: formats of 256-value super-blocks.
+#include "backend/cpu/avxvnni/matmul_tables-inl.h"
+#include "backend/cpu/avxvnni/matmul_tile-inl.h"
+
+#include "backend/cpu/avx2/matmul_fill-inl.h"
+
+namespace minfer::cpu::avxvnni {
+
+void fill_super_formats(FormatKernels* f) { ymm::fill_super(f); }
+
+}  // namespace minfer::cpu::avxvnni
