@@ -28,9 +28,11 @@ MINFER_INLINE void planes_of(const uint8_t* w, int j, int g, int h, __m256i* q) 
   }
 }
 
-// Halves [h0, h0 + H) of the row group. A broadcast of activations serves all H halves, a vector of codes all T tokens.
-template <class F, int T, int H>
-MINFER_INLINE void tile_part(const Tile& a, int h0) {
+// Both halves of the row group in one pass: a broadcast of activations serves twice, a vector of codes all T tokens.
+// The sums that wait for the block's end lie in memory where there are many.
+template <class F, int T>
+void tile(const Tile& a) {
+  constexpr int H = 2;
   constexpr bool kHalf = F::kStep == Step::kHalves || F::kStep == Step::kHalvesMin;
   constexpr int kChunk = kHalf ? 4 : 8;  // groups that share an integer scale
   const uint8_t* w = a.w;
@@ -46,11 +48,11 @@ MINFER_INLINE void tile_part(const Tile& a, int h0) {
   for (int64_t u = 0; u < n_units; ++u, w += F::kUnitBytes) {
     typename F::Unit unit[H];
 #pragma GCC unroll 2
-    for (int h = 0; h < H; ++h) unit[h] = F::open(w, h0 + h);
+    for (int h = 0; h < H; ++h) unit[h] = F::open(w, h);
     for (int j = 0; j < F::kBlocks; ++j, x += kActBytes * T) {
       Scales s[H];
 #pragma GCC unroll 2
-      for (int h = 0; h < H; ++h) F::scales(w, unit[h], j, h0 + h, s[h]);
+      for (int h = 0; h < H; ++h) F::scales(w, unit[h], j, h, s[h]);
       __m256i sum[H][T];
 #pragma GCC unroll 2
       for (int c = 0; c < 8; c += kChunk) {
@@ -64,7 +66,7 @@ MINFER_INLINE void tile_part(const Tile& a, int h0) {
         for (int g = c; g < c + kChunk; ++g) {
           __m256i q[H];
 #pragma GCC unroll 2
-          for (int h = 0; h < H; ++h) planes_of<F>(w, j, g, h0 + h, &q[h]);
+          for (int h = 0; h < H; ++h) planes_of<F>(w, j, g, h, &q[h]);
 #pragma GCC unroll 8
           for (int t = 0; t < T; ++t) {
             const __m256i v = bcast_i32(x + t * kActBlock + 4 * g);
@@ -93,21 +95,8 @@ MINFER_INLINE void tile_part(const Tile& a, int h0) {
   for (int h = 0; h < H; ++h) {
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
-      if (t < a.tokens) store_tile_row(a, t, 8 * (h0 + h), acc[h][t]);
+      if (t < a.tokens) store_tile_row(a, t, 8 * (h), acc[h][t]);
     }
-  }
-}
-
-// Both halves in one pass, so that a broadcast serves twice. Formats with two scales a block keep two sums a token:
-// with four tokens and more, one half of the rows at a time.
-template <class F, int T>
-void tile(const Tile& a) {
-  constexpr bool kHalf = F::kStep == Step::kHalves || F::kStep == Step::kHalvesMin;
-  if constexpr (!kHalf || T <= 3) {
-    tile_part<F, T, 2>(a, 0);
-  } else {
-    tile_part<F, T, 1>(a, 0);
-    tile_part<F, T, 1>(a, 1);
   }
 }
 

@@ -19,10 +19,13 @@ double int8_dot(int64_t rounds, int32_t* sink) {
   return static_cast<double>(rounds) * kDots * 32 * 2;
 }
 
+double f32_fma(int64_t rounds, float* sink) { return peak_kernels_avx2().f32_fma(rounds, sink); }
+uint64_t read(const std::byte* p, size_t n) { return peak_kernels_avx2().read(p, n); }
+
 }  // namespace
 
 const PeakKernels& peak_kernels_avxvnni() {
-  static const PeakKernels table = {peak_kernels_avx2().f32_fma, int8_dot, peak_kernels_avx2().read};
+  static constexpr PeakKernels table = {f32_fma, int8_dot, read};
   return table;
 }
 
