@@ -25,7 +25,8 @@ constexpr std::string_view kRoles[] = {"system", "developer", "user",    "assist
 
 // Texts that open a block of thinking when a prompt ends with them.
 constexpr std::string_view kThinkingTags[] = {"<think>",      "<thinking>", "<thought>",  "<|START_THINKING|>",
-                                              "<seed:think>", "[THINK]",    "<reasoning>"};
+                                              "<seed:think>", "[THINK]",    "<reasoning>",
+                                              "Here are my reasoning steps:"};
 
 Error to_error(const jinja::Raised& raised) {
   if (raised.verbatim) return Error{raised.code, raised.message};
