@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/tokenizer/: a tiny byte-level BPE, a tiny SentencePiece BPE, and how each pre-tokenizer cuts texts.
+"""Writes tests/data/tokenizer/: a tiny byte-level BPE and a tiny SentencePiece BPE.
 
 The answers come from Hugging Face tokenizers and from sentencepiece, set up as the models' own files set them up.
 Needs: pip install tokenizers==0.23.3 sentencepiece protobuf
@@ -8,11 +8,10 @@ Usage: python3 tools/make_tokenizer_fixtures.py
 import io
 import json
 import pathlib
-import re
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "tests/data/tokenizer"
@@ -42,63 +41,14 @@ TEXTS = [
     "\u0000\u0001\u007f\u00ad\u200b\ufeff", "   ", "\t", "\n", "x ", " \u0301\u0302a", "SELECT * FROM t;--", "ends with spaces   ",
 ]
 
-GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-TAIL = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-
-
-def words(word, digits, inside):
-    return CONTRACTION + rf"|[^\r\n\p{{L}}\p{{N}}]?{word}+|\p{{N}}{digits}| ?[^\s{inside}\p{{N}}]+[\r\n]*" + TAIL
-
-
-UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
-LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-GPT4O = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{CONTRACTION}?"
-         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*" + TAIL)
-
-
-def split(*patterns):
-    return [pre_tokenizers.Split(Regex(p), "isolated") for p in patterns]
-
-
-def deepseek_letters():
-    ranges = re.findall(r"\{0x([0-9a-f]+),0x([0-9a-f]+)\}", (ROOT / "src/tokenizer/deepseek_letters.inc").read_text())
-    return "".join(f"\\x{{{a}}}-\\x{{{b}}}" for a, b in ranges)
-
-
-BYTES = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 BYTES_GPT2 = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
 DIGITS = pre_tokenizers.Digits(individual_digits=True)
-CJK = "[一-龥ࠀ-一가-퟿]+"
-
-PRE = {  # name: (normaliser, steps)
-    "gpt-2": (None, [BYTES_GPT2]),
-    "mpt": (normalizers.NFC(), [BYTES_GPT2]),
-    "smollm": (None, [DIGITS, BYTES_GPT2]),
-    "command-r": (normalizers.NFC(), [DIGITS, BYTES_GPT2]),
-    "llama-bpe": (None, split(words(r"\p{L}", "{1,3}", r"\p{L}")) + [BYTES]),
-    "qwen2": (normalizers.NFC(), split(words(r"\p{L}", "", r"\p{L}")) + [BYTES]),
-    "qwen35": (normalizers.NFC(), split(words(r"[\p{L}\p{M}]", "", r"\p{L}\p{M}")) + [BYTES]),
-    "gpt-4o": (None, split(GPT4O) + [BYTES]),
-    "falcon": (None, [pre_tokenizers.Punctuation("contiguous"), BYTES_GPT2, pre_tokenizers.Digits(False)] + split("[0-9][0-9][0-9]")),
-    "deepseek-llm": (None, split(r"[\r\n]", rf"\s?[{deepseek_letters()}]+", "\\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$", CJK) + [DIGITS, BYTES]),
-    "deepseek-coder": (None, split(r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", CJK) + [DIGITS, BYTES]),
-    "default": (None, split(r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]") + [BYTES]),
-}
 
 
 def write(name, value):
     OUT.mkdir(parents=True, exist_ok=True)
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     (OUT / name).write_text(text.replace("],[", "],\n[").replace("},{", "},\n{") + "\n")
-
-
-def splits():
-    out = {}
-    for name, (norm, steps) in PRE.items():
-        seq = pre_tokenizers.Sequence(steps)
-        out[name] = [[p for p, _ in seq.pre_tokenize_str(norm.normalize_str(t) if norm else t)] for t in TEXTS]
-    write("splits.json", {"texts": TEXTS, "pieces": out})
 
 
 def byte_bpe():
@@ -135,6 +85,5 @@ def spm_bpe():
                            "scores": [p.score for p in proto.pieces], "bos": 1, "eos": 2, "unk": 0, "cases": cases})
 
 
-splits()
 byte_bpe()
 spm_bpe()

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "tokenizer/unicode.h"
 
 namespace minfer {
 namespace {
@@ -20,56 +21,71 @@ uint64_t pair_key(TokenId left, TokenId right) {
 
 }  // namespace
 
-Status ByteBpe::build(const Vocabulary& vocab, std::span<const std::string_view> merges, bool whole_words) {
+Status Bpe::add_merge(size_t rank, std::string_view left_text, std::string_view right_text, std::string& joined) {
+  joined.assign(left_text);
+  joined += right_text;
+  const TokenId left = vocab_->find(left_text);
+  const TokenId right = vocab_->find(right_text);
+  const TokenId id = vocab_->find(joined);
+  if (left == kNoToken || right == kNoToken || id == kNoToken) {
+    return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: its {} is not a token of the vocabulary", rank,
+                      left == kNoToken    ? "left part"
+                      : right == kNoToken ? "right part"
+                                          : "result");
+  }
+  // A merge must not spell a control token: text never becomes one.
+  if (vocab_->type(left) == TokenType::kControl || vocab_->type(right) == TokenType::kControl ||
+      vocab_->type(id) == TokenType::kControl)
+    return {};
+  const uint64_t key = pair_key(left, right);
+  size_t i = slot(key);
+  while (merges_[i].key != kFree && merges_[i].key != key) i = (i + 1) & (merges_.size() - 1);
+  if (merges_[i].key == key) {
+    return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: the same pair as merges[{}]", rank,
+                      merges_[i].rank);
+  }
+  merges_[i] = {key, static_cast<uint32_t>(rank), id};
+  return {};
+}
+
+Status Bpe::build(const Vocabulary& vocab, const VocabData& data, const TextRules& rules) {
   vocab_ = &vocab;
   seed_ = hash_seed();
-  merges_.assign(std::bit_ceil(merges.size() * 2 + 2), Merge{kFree, 0, kNoToken});
+  from_characters_ = rules.kind == VocabKind::kCharBpe;
+  byte_fallback_ = rules.byte_fallback;
+  fuse_unk_ = rules.fuse_unk;
+  const size_t n_merges = std::max(data.merges.size(), data.merge_pairs.size());
+  if (n_merges >= Scratch::kNoRank) {
+    return make_error(ErrorCode::kUnsupported, "[tokenizer] merges: found {}, expected fewer than 2^32 - 1", n_merges);
+  }
+  merges_.assign(std::bit_ceil(n_merges * 2 + 2), Merge{kFree, 0, kNoToken});
   std::string joined;
-  for (size_t rank = 0; rank < merges.size(); ++rank) {
-    const std::string_view line = merges[rank];
-    const size_t space = line.find(' ', 1);  // a symbol has at least one byte and is never a space (byte mapping)
+  for (size_t rank = 0; rank < data.merges.size(); ++rank) {
+    const std::string_view line = data.merges[rank];
+    const size_t space = line.find(' ', 1);  // a symbol has at least one byte and no space (byte mapping, U+2581)
     if (space == std::string_view::npos || space + 1 == line.size()) {
       return make_error(ErrorCode::kCorrupt,
                         "[tokenizer] merges[{}]: found {} bytes without two parts, expected 'left right'", rank,
                         line.size());
     }
-    joined.assign(line.substr(0, space));
-    joined += line.substr(space + 1);
-    const TokenId left = vocab.find(line.substr(0, space));
-    const TokenId right = vocab.find(line.substr(space + 1));
-    const TokenId id = vocab.find(joined);
-    if (left == kNoToken || right == kNoToken || id == kNoToken) {
-      return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: its {} is not a token of the vocabulary", rank,
-                        left == kNoToken    ? "left part"
-                        : right == kNoToken ? "right part"
-                                            : "result");
-    }
-    // A merge must not spell a control token: text never becomes one.
-    if (vocab.type(left) == TokenType::kControl || vocab.type(right) == TokenType::kControl ||
-        vocab.type(id) == TokenType::kControl)
-      continue;
-    const uint64_t key = pair_key(left, right);
-    size_t i = slot(key);
-    while (merges_[i].key != kFree && merges_[i].key != key) i = (i + 1) & (merges_.size() - 1);
-    if (merges_[i].key == key) {
-      return make_error(ErrorCode::kCorrupt, "[tokenizer] merges[{}]: the same pair as merges[{}]", rank,
-                        merges_[i].rank);
-    }
-    merges_[i] = {key, static_cast<uint32_t>(rank), id};
+    MINFER_TRY(add_merge(rank, line.substr(0, space), line.substr(space + 1), joined));
   }
-  whole_words_ = whole_words;
-  if (whole_words) {
-    words_.reserve(vocab.size());
-    for (size_t i = 0; i < vocab.size(); ++i) {
-      if (vocab.types[i] == TokenType::kNormal && !vocab.pieces[i].empty()) {
-        words_.insert(vocab.pieces[i], static_cast<TokenId>(i), vocab.pieces);
-      }
+  for (size_t rank = 0; rank < data.merge_pairs.size(); ++rank) {
+    MINFER_TRY(add_merge(rank, data.merge_pairs[rank].first, data.merge_pairs[rank].second, joined));
+  }
+  whole_words_ = rules.ignore_merges;
+  if (whole_words_) words_.reserve(vocab.size());
+  const auto& keys = from_characters_ ? vocab.texts : vocab.pieces;
+  for (size_t i = 0; i < vocab.size(); ++i) {
+    if (vocab.types[i] == TokenType::kNormal && whole_words_ && !keys[i].empty()) {
+      words_.insert(keys[i], static_cast<TokenId>(i), keys);
     }
+    if (from_characters_) cutter_.add(vocab.texts[i]);
   }
   return {};
 }
 
-const ByteBpe::Merge* ByteBpe::find(TokenId left, TokenId right) const {
+const Bpe::Merge* Bpe::find(TokenId left, TokenId right) const {
   const uint64_t key = pair_key(left, right);
   if ((left | right) < 0) return nullptr;
   for (size_t i = slot(key); merges_[i].key != kFree; i = (i + 1) & (merges_.size() - 1)) {
@@ -79,7 +95,7 @@ const ByteBpe::Merge* ByteBpe::find(TokenId left, TokenId right) const {
 }
 
 // The symbols stand side by side; a merge closes the gap.
-void ByteBpe::merge_short(std::vector<Scratch::Symbol>& symbols) const {
+void Bpe::merge_short(std::vector<Scratch::Symbol>& symbols) const {
   const auto rank_at = [&](size_t i) {
     const Merge* m = find(symbols[i].id, symbols[i + 1].id);
     return m ? m->rank : Scratch::kNoRank;
@@ -99,7 +115,7 @@ void ByteBpe::merge_short(std::vector<Scratch::Symbol>& symbols) const {
 }
 
 // A heap of (rank, left index); an entry is stale when its symbol's pair has another rank by now.
-void ByteBpe::merge_long(Scratch& scratch) const {
+void Bpe::merge_long(Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   auto& heap = scratch.heap;
   heap.clear();
@@ -140,11 +156,55 @@ void ByteBpe::merge_long(Scratch& scratch) const {
   std::erase_if(symbols, [](const Scratch::Symbol& s) { return s.bytes == 0; });
 }
 
-void ByteBpe::encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
+void Bpe::encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
+  if (!from_characters_ || whole_words_) return encode_piece(piece, scratch, out);
+  for (size_t pos = 0; pos < piece.size();) {
+    const size_t end = cutter_.word_end(piece, pos);
+    encode_piece(piece.substr(pos, end - pos), scratch, out);
+    pos = end;
+  }
+}
+
+void Bpe::start_from_bytes(std::string_view piece, std::vector<Scratch::Symbol>& symbols) const {
+  for (uint32_t i = 0; i < piece.size(); ++i) {
+    const TokenId id = vocab_->byte_tokens[static_cast<unsigned char>(piece[i])];
+    if (id == kNoToken) continue;  // its neighbours become neighbours
+    const auto at = static_cast<uint32_t>(symbols.size());
+    symbols.push_back({at - 1, at + 1, i, 1, id, Scratch::kNoRank});
+  }
+}
+
+void Bpe::start_from_characters(std::string_view piece, std::vector<Scratch::Symbol>& symbols) const {
+  const auto push = [&](size_t begin, size_t bytes, TokenId id) {
+    const auto at = static_cast<uint32_t>(symbols.size());
+    symbols.push_back(
+        {at - 1, at + 1, static_cast<uint32_t>(begin), static_cast<uint32_t>(bytes), id, Scratch::kNoRank});
+  };
+  bool after_unknown = false;
+  for (size_t pos = 0; pos < piece.size();) {
+    const size_t bytes = read_code_point(piece, pos).bytes;
+    const std::string_view text = piece.substr(pos, bytes);
+    const TokenId id = vocab_->find(text);
+    const auto has_byte = [&](char c) { return vocab_->byte_tokens[static_cast<unsigned char>(c)] != kNoToken; };
+    bool unknown = false;
+    if (id != kNoToken && vocab_->type(id) != TokenType::kControl) {
+      push(pos, bytes, id);
+    } else if (byte_fallback_ && std::all_of(text.begin(), text.end(), has_byte)) {
+      for (size_t i = 0; i < bytes; ++i) push(pos + i, 1, vocab_->byte_tokens[static_cast<unsigned char>(text[i])]);
+    } else if (vocab_->unk != kNoToken) {
+      if (!(fuse_unk_ && after_unknown)) push(pos, bytes, vocab_->unk);
+      unknown = true;
+    }
+    after_unknown = unknown;
+    pos += bytes;
+  }
+}
+
+void Bpe::encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
   if (scratch.cache.find(piece, out)) return;
   const size_t first = out.size();
   if (whole_words_) {
-    const TokenId id = words_.find(piece, vocab_->pieces);
+    const TokenId id = words_.find(piece, from_characters_ ? vocab_->texts : vocab_->pieces);
     if (id != kNoToken) {
       out.push_back(id);
       return;
@@ -152,13 +212,14 @@ void ByteBpe::encode(std::string_view piece, Scratch& scratch, std::vector<Token
   }
   auto& symbols = scratch.symbols;
   symbols.clear();
-  for (uint32_t i = 0; i < piece.size(); ++i) {
-    const TokenId id = vocab_->byte_tokens[static_cast<unsigned char>(piece[i])];
-    if (id == kNoToken) continue;  // its neighbours become neighbours
-    const auto at = static_cast<uint32_t>(symbols.size());
-    symbols.push_back({at == 0 ? Scratch::kEnd : at - 1, at + 1, i, 1, id, Scratch::kNoRank});
+  if (from_characters_)
+    start_from_characters(piece, symbols);
+  else
+    start_from_bytes(piece, symbols);
+  if (!symbols.empty()) {
+    symbols.front().prev = Scratch::kEnd;
+    symbols.back().next = Scratch::kEnd;
   }
-  if (!symbols.empty()) symbols.back().next = Scratch::kEnd;
   if (symbols.size() <= kShortPiece)
     merge_short(symbols);
   else

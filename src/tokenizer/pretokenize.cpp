@@ -1,10 +1,12 @@
 // See pretokenize.h. Each scanner takes the leftmost match at the position it stands at, alternatives in the order of
-// the quoted pattern, as the regular expression would.
+// the quoted expression, as the expression would.
 #include "tokenizer/pretokenize.h"
 
 #include <algorithm>
 #include <iterator>
 
+#include "base/error.h"
+#include "tokenizer/char_set.h"
 #include "tokenizer/unicode.h"
 
 namespace minfer {
@@ -140,242 +142,259 @@ size_t next_words(const Scanner& s, size_t pos) {
   return match_space_or_newlines(s, pos);
 }
 
-// GPT-4o (o200k), U = [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], l = [\p{Ll}\p{Lm}\p{Lo}\p{M}], c = (?i:'s|'t|'re|'ve|'m|'ll|'d):
-//   [^\r\n\p{L}\p{N}]?U*l+c?|[^\r\n\p{L}\p{N}]?U+l*c?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-// A word from `pos` on (its optional first unit taken): the end by the first alternative, or pos.
-size_t match_lower_word(const Scanner& s, size_t pos) {
-  constexpr unsigned kUpperSet = kUpper | kOtherLetter | kMark;
-  constexpr unsigned kLowerSet = kLower | kOtherLetter | kMark;
-  size_t end = pos;
-  size_t last_both = pos;  // end of the last unit of the run of U that is in l too
-  for (Unit u = s.at(end); u.is(kUpperSet); u = s.at(end)) {
-    end += u.bytes;
-    if (u.is(kLowerSet)) last_both = end;
-  }
-  if (s.at(end).is(kLowerSet)) return s.skip(end, kLowerSet);
-  return last_both;  // the run gives units back until l can take one
-}
-
-size_t match_upper_word(const Scanner& s, size_t pos) {
-  const size_t end = s.skip(pos, kUpper | kOtherLetter | kMark);
-  return end == pos ? pos : s.skip(end, kLower | kOtherLetter | kMark);
-}
-
-size_t next_gpt4o(const Scanner& s, size_t pos) {
-  const Unit first = s.at(pos);
-  const bool may_prefix = !first.newline() && !first.is(kLetter | kNumber);
-  const size_t after = pos + first.bytes;
-  for (auto* match : {match_lower_word, match_upper_word}) {
-    size_t end = may_prefix ? match(s, after) : pos;
-    if (!may_prefix || end == after) {
-      end = match(s, pos);
-      if (end == pos) continue;
-    }
-    return s.at(end).cp == '\'' ? match_contraction(s, end, true) : end;
-  }
-  if (first.is(kNumber)) {
-    size_t end = after;
-    for (int i = 1; i < 3 && s.at(end).is(kNumber); ++i) end += s.at(end).bytes;
-    return end;
-  }
-  constexpr unsigned kNoSymbol = kSpace | kLetter | kNumber;
-  const Unit second = s.at(after);
-  const bool spaced = first.cp == ' ' && second.bytes != 0 && !second.is(kNoSymbol);
-  if (spaced || !first.is(kNoSymbol)) {
-    size_t end = s.skip_not(after, kNoSymbol);
-    for (Unit u = s.at(end); u.newline() || u.cp == '/'; u = s.at(end)) ++end;
-    return end;
-  }
-  return match_space_or_newlines(s, pos);
-}
-
 template <auto kNext>
-void split_all(std::string_view piece, uint32_t base, std::vector<uint32_t>& ends) {
-  const Scanner s(piece);
-  for (size_t pos = 0; pos < piece.size();) {
-    pos = kNext(s, pos);
-    ends.push_back(base + static_cast<uint32_t>(pos));
-  }
-}
-
-// Isolates each match of  \s?X+  (kSpaced),  X+  (kRun)  or  X  (kOne); what lies between stays whole.
-enum class Isolate { kSpaced, kRun, kOne };
-template <Isolate kHow, auto kIn>
-void split_isolated(std::string_view piece, uint32_t base, std::vector<uint32_t>& ends) {
-  const Scanner s(piece);
-  size_t gap = 0;  // start of what is not yet emitted
-  const auto cut = [&](size_t pos) {
-    if (pos > gap) ends.push_back(base + static_cast<uint32_t>(pos));
-    gap = pos;
-  };
-  for (size_t pos = 0; pos < piece.size();) {
-    const Unit first = s.at(pos);
-    size_t end = pos + first.bytes;
-    if (!kIn(first)) {
-      // A space that is itself in X is handled as the first of X below.
-      if (kHow != Isolate::kSpaced || !first.is(kSpace) || !kIn(s.at(end))) {
-        pos = end;
-        continue;
-      }
-    }
-    if (kHow != Isolate::kOne) {
-      for (Unit u = s.at(end); u.bytes != 0 && kIn(u); u = s.at(end)) end += u.bytes;
-    }
-    cut(pos);
-    cut(end);
+void split_all(std::string_view text, uint32_t base, std::vector<Piece>& out) {
+  const Scanner s(text);
+  for (size_t pos = 0; pos < text.size();) {
+    const size_t end = kNext(s, pos);
+    out.push_back({base + static_cast<uint32_t>(pos), base + static_cast<uint32_t>(end)});
     pos = end;
   }
-  cut(piece.size());
 }
 
-bool in(const Unit& u, uint32_t first, uint32_t last) { return u.cp >= first && u.cp <= last; }
-bool is_newline(const Unit& u) { return u.newline(); }
-bool is_letter(const Unit& u) { return u.is(kLetter); }
-bool is_number(const Unit& u) { return u.is(kNumber); }
-bool is_punct(const Unit& u) { return u.is(kPunct); }
-// Hugging Face's Punctuation: Unicode's P and all of ASCII's signs.
-bool is_any_punct(const Unit& u) { return u.is(kPunct) || (u.cp < 0x80 && u.is(kSymbol)); }
-// [\p{P}\$\+<=>\^~\|]
-bool is_default_punct(const Unit& u) { return is_any_punct(u) && u.cp != '`'; }
-// [一-龥ࠀ-一가-퟿]: the DeepSeek tokenizers' words of East Asian (and what lies between U+0800 and U+4E00)
-bool is_deepseek_cjk(const Unit& u) { return in(u, 0x4e00, 0x9fa5) || in(u, 0x800, 0x4e00) || in(u, 0xac00, 0xd7ff); }
-// [!-/:-~！-／：-～‘-‟　-。]
-bool is_deepseek_sign(const Unit& u) {
-  return in(u, 0x21, 0x2f) || in(u, 0x3a, 0x7e) || in(u, 0xff01, 0xff0f) || in(u, 0xff1a, 0xff5e) ||
-         in(u, 0x2018, 0x201f) || in(u, 0x3000, 0x3002);
-}
+// Appends the stretches between cuts.
+class Cutter {
+ public:
+  Cutter(uint32_t base, std::vector<Piece>& out) : base_(base), out_(out) {}
+  void cut(size_t at) {
+    if (at > last_) out_.push_back({base_ + static_cast<uint32_t>(last_), base_ + static_cast<uint32_t>(at)});
+    last_ = std::max(last_, at);
+  }
 
-struct CodeRange {
-  uint32_t first, last;
-};
-constexpr CodeRange kDeepseekLetters[] = {
-#include "tokenizer/deepseek_letters.inc"
+ private:
+  uint32_t base_;
+  std::vector<Piece>& out_;
+  size_t last_ = 0;
 };
 
-bool is_deepseek_letter(const Unit& u) {
-  const auto* r = std::upper_bound(std::begin(kDeepseekLetters), std::end(kDeepseekLetters), u.cp,
-                                   [](uint32_t cp, const CodeRange& range) { return cp < range.first; });
-  return r != std::begin(kDeepseekLetters) && u.cp <= r[-1].last;
-}
-
-// \s+$  at the end of a piece (which holds no line break beside others: those were cut out before).
-void split_trailing_space(std::string_view piece, uint32_t base, std::vector<uint32_t>& ends) {
-  const Scanner s(piece);
-  size_t start = 0;
-  for (size_t pos = 0; pos < piece.size();) {
+// \p{N}, each alone.
+void split_each_number(std::string_view text, uint32_t base, std::vector<Piece>& out) {
+  const Scanner s(text);
+  Cutter cutter(base, out);
+  for (size_t pos = 0; pos < text.size();) {
     const Unit u = s.at(pos);
+    if (u.is(kNumber)) cutter.cut(pos);
     pos += u.bytes;
-    if (!u.is(kSpace)) start = pos;
+    if (u.is(kNumber)) cutter.cut(pos);
   }
-  if (start > 0 && start < piece.size()) ends.push_back(base + static_cast<uint32_t>(start));
-  ends.push_back(base + static_cast<uint32_t>(piece.size()));
+  cutter.cut(text.size());
 }
 
-// Falcon's Digits step runs after its byte mapping, so it sees bytes: those whose stand-in character is numeric are
-// 0-9 and B2 B3 B9 (superscripts), BC BD BE (fractions). Runs of them are cut from runs of the others.
-void split_falcon_digits(std::string_view piece, uint32_t base, std::vector<uint32_t>& ends) {
-  const auto numeric = [](char ch) {
-    const auto c = static_cast<unsigned char>(ch);
-    return (c >= '0' && c <= '9') || c == 0xb2 || c == 0xb3 || c == 0xb9 || (c >= 0xbc && c <= 0xbe);
-  };
-  for (size_t i = 1; i < piece.size(); ++i) {
-    if (numeric(piece[i]) != numeric(piece[i - 1])) ends.push_back(base + static_cast<uint32_t>(i));
-  }
-  ends.push_back(base + static_cast<uint32_t>(piece.size()));
-}
-
-// [0-9][0-9][0-9], each match isolated.
-void split_digit_triples(std::string_view piece, uint32_t base, std::vector<uint32_t>& ends) {
-  const auto digit = [&](size_t i) { return i < piece.size() && piece[i] >= '0' && piece[i] <= '9'; };
-  size_t gap = 0;
-  for (size_t i = 0; i < piece.size();) {
+// [0-9][0-9][0-9], each match alone.
+void split_digit_triples(std::string_view text, uint32_t base, std::vector<Piece>& out) {
+  const auto digit = [&](size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  Cutter cutter(base, out);
+  for (size_t i = 0; i < text.size();) {
     if (!(digit(i) && digit(i + 1) && digit(i + 2))) {
       ++i;
       continue;
     }
-    if (i > gap) ends.push_back(base + static_cast<uint32_t>(i));
+    cutter.cut(i);
     i += 3;
-    gap = i;
-    ends.push_back(base + static_cast<uint32_t>(i));
+    cutter.cut(i);
   }
-  if (piece.size() > gap) ends.push_back(base + static_cast<uint32_t>(piece.size()));
+  cutter.cut(text.size());
 }
 
-constexpr SplitStep kEachDigit = split_isolated<Isolate::kOne, is_number>;
-constexpr SplitStep kGpt2 = split_all<next_gpt2>;
+const CharSet& decimal_digits() {
+  static const CharSet set = *CharSet::property("Nd");
+  return set;
+}
 
-constexpr SplitStep kGpt2Steps[] = {kGpt2};
-constexpr SplitStep kLlama3Steps[] = {split_all<next_words<kLetter, 3>>};
-constexpr SplitStep kQwen2Steps[] = {split_all<next_words<kLetter, 1>>};
-constexpr SplitStep kQwen35Steps[] = {split_all<next_words<kLetter | kMark, 1>>};
-constexpr SplitStep kGpt4oSteps[] = {split_all<next_gpt4o>};
-constexpr SplitStep kDigitGpt2Steps[] = {kEachDigit, kGpt2};
-constexpr SplitStep kFalconSteps[] = {split_isolated<Isolate::kRun, is_any_punct>, kGpt2, split_falcon_digits,
-                                      split_digit_triples};
-constexpr SplitStep kDefaultSteps[] = {split_isolated<Isolate::kRun, is_default_punct>, kGpt2,
-                                       split_isolated<Isolate::kRun, is_number>, split_digit_triples};
-constexpr SplitStep kDeepseekLlmSteps[] = {
-    split_isolated<Isolate::kOne, is_newline>,          split_isolated<Isolate::kSpaced, is_deepseek_letter>,
-    split_isolated<Isolate::kSpaced, is_deepseek_sign>, split_trailing_space,
-    split_isolated<Isolate::kRun, is_deepseek_cjk>,     kEachDigit};
-constexpr SplitStep kDeepseekCoderSteps[] = {
-    split_isolated<Isolate::kOne, is_newline>, split_isolated<Isolate::kSpaced, is_letter>,
-    split_isolated<Isolate::kSpaced, is_punct>, split_isolated<Isolate::kRun, is_deepseek_cjk>, kEachDigit};
+const CharSet& word_characters() {
+  static const CharSet set = CharSet::word();
+  return set;
+}
 
-// Sorted by name. `default` serves files that name no pre-tokenizer.
-constexpr Pretokenizer kPretokenizers[] = {
-    {.name = "command-r", .steps = kDigitGpt2Steps, .nfc = true},
-    {.name = "deepseek-coder", .steps = kDeepseekCoderSteps},
-    {.name = "deepseek-llm", .steps = kDeepseekLlmSteps},
-    {.name = "deepseek-r1-qwen", .steps = kQwen2Steps},
-    {.name = "default", .steps = kDefaultSteps},
-    {.name = "falcon", .steps = kFalconSteps},
-    {.name = "gpt-2", .steps = kGpt2Steps},
-    {.name = "gpt-4o", .steps = kGpt4oSteps},
-    {.name = "gpt2", .steps = kGpt2Steps},
-    {.name = "llama-bpe", .steps = kLlama3Steps, .ignore_merges = true, .add_bos = true},
-    {.name = "llama-v3", .steps = kLlama3Steps, .ignore_merges = true, .add_bos = true},
-    {.name = "llama3", .steps = kLlama3Steps, .ignore_merges = true, .add_bos = true},
-    {.name = "mpt", .steps = kGpt2Steps, .nfc = true},
-    {.name = "olmo", .steps = kGpt2Steps, .nfc = true},
-    {.name = "qwen2", .steps = kQwen2Steps, .nfc = true},
-    {.name = "qwen35", .steps = kQwen35Steps, .nfc = true},
-    {.name = "refact", .steps = kDigitGpt2Steps},
-    {.name = "smollm", .steps = kDigitGpt2Steps},
-    {.name = "starcoder", .steps = kDigitGpt2Steps},
+// Calls cut(begin of the run, its end, its digits' offsets) for every run of \d.
+template <typename F>
+void for_digit_runs(std::string_view text, F&& f) {
+  const Scanner s(text);
+  std::vector<size_t> starts;
+  for (size_t pos = 0; pos < text.size();) {
+    starts.clear();
+    for (Unit u = s.at(pos); u.is(kNumber) && decimal_digits().contains(u.cp); u = s.at(pos)) {
+      starts.push_back(pos);
+      pos += u.bytes;
+    }
+    if (starts.empty())
+      pos += s.at(pos).bytes;
+    else
+      f(starts, pos);
+  }
+}
+
+// (?=(\d{3})+(?!\d)): a cut wherever the digits that follow are a multiple of three.
+void split_thousands(std::string_view text, uint32_t base, std::vector<Piece>& out) {
+  Cutter cutter(base, out);
+  for_digit_runs(text, [&](const std::vector<size_t>& starts, size_t) {
+    for (size_t i = starts.size() % 3; i < starts.size(); i += 3) cutter.cut(starts[i]);
+  });
+  cutter.cut(text.size());
+}
+
+// \d{1,3}(?=(?:\d{3})*\b): threes from the right of a number that no word character follows.
+void split_grouped_digits(std::string_view text, uint32_t base, std::vector<Piece>& out) {
+  const Scanner s(text);
+  Cutter cutter(base, out);
+  for_digit_runs(text, [&](const std::vector<size_t>& starts, size_t end) {
+    const Unit after = s.at(end);
+    if (after.bytes != 0 && word_characters().contains(after.cp)) return;
+    cutter.cut(starts[0]);
+    for (size_t i = starts.size() % 3; i < starts.size(); i += 3) cutter.cut(starts[i]);
+    cutter.cut(end);
+  });
+  cutter.cut(text.size());
+}
+
+// The expressions that have a scanner, exactly as tokenizer.json files spell them.
+struct Known {
+  std::string_view regex;
+  SplitStep::Scan scan;
 };
+
+constexpr Known kKnown[] = {
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", split_gpt2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     split_all<next_words<kLetter, 3>>},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     split_all<next_words<kLetter, 1>>},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     split_all<next_words<kLetter | kMark, 1>>},
+    {R"(\p{N})", split_each_number},
+    {"[0-9][0-9][0-9]", split_digit_triples},
+    {R"((?=(\d{3})+(?!\d)))", split_thousands},
+    {R"(\d{1,3}(?=(?:\d{3})*\b))", split_grouped_digits},
+};
+
+// A pattern may look at each byte this often on the average, and at so many more: beyond that the text makes its search
+// quadratic. The named pre-tokenizers look at a byte less than four times.
+constexpr uint64_t kWorkPerByte = 64;
+constexpr uint64_t kWorkFree = uint64_t{1} << 20;
+
+// What the parts that `part` is told of one after the other become.
+class Joiner {
+ public:
+  Joiner(SplitHow how, std::vector<Piece>& out) : how_(how), out_(out), first_(out.size()) {}
+  void part(uint32_t begin, uint32_t end, bool match) {
+    if (begin == end) return;
+    const bool any = out_.size() > first_;
+    switch (how_) {
+      case SplitHow::kIsolated: out_.push_back({begin, end}); break;
+      case SplitHow::kRemoved:
+        if (!match) out_.push_back({begin, end});
+        break;
+      case SplitHow::kContiguous:
+        if (any && match == last_)
+          out_.back().end = end;
+        else
+          out_.push_back({begin, end});
+        break;
+      case SplitHow::kMergedWithPrevious:
+        if (any && match && !last_)
+          out_.back().end = end;
+        else
+          out_.push_back({begin, end});
+        break;
+      case SplitHow::kMergedWithNext:  // of several matches in a row the last one is joined
+        if (any && !match && last_)
+          out_.back().end = end;
+        else
+          out_.push_back({begin, end});
+        break;
+    }
+    last_ = match;
+  }
+
+ private:
+  SplitHow how_;
+  std::vector<Piece>& out_;
+  size_t first_;
+  bool last_ = false;
+};
+
+Status split_by_pattern(const SplitStep& step, std::string_view text, Piece piece, uint64_t& work,
+                        std::vector<Piece>& out) {
+  const std::string_view part = text.substr(piece.begin, piece.end - piece.begin);
+  const uint64_t limit = kWorkFree + kWorkPerByte * text.size();
+  Joiner joiner(step.how, out);
+  uint32_t gap = 0;
+  for (size_t pos = 0; pos < part.size();) {
+    const size_t end = step.pattern->match(part, pos, work);
+    if (end == Pattern::kNoMatch) {
+      pos += read_code_point(part, pos).bytes;
+    } else {
+      joiner.part(piece.begin + gap, piece.begin + static_cast<uint32_t>(pos), step.invert);
+      joiner.part(piece.begin + static_cast<uint32_t>(pos), piece.begin + static_cast<uint32_t>(end), !step.invert);
+      gap = static_cast<uint32_t>(end);
+      pos = end;
+    }
+    if (work > limit) {
+      return make_error(ErrorCode::kUnsupported,
+                        "[tokenizer] text of {} bytes: the pre-tokenizer's expression looks at its bytes more than {} "
+                        "times each",
+                        text.size(), kWorkPerByte);
+    }
+  }
+  joiner.part(piece.begin + gap, piece.end, step.invert);
+  return {};
+}
 
 }  // namespace
 
-const Pretokenizer* find_pretokenizer(std::string_view name) {
-  const auto* it = std::find_if(std::begin(kPretokenizers), std::end(kPretokenizers),
-                                [&](const Pretokenizer& p) { return p.name == name; });
-  return it == std::end(kPretokenizers) ? nullptr : it;
+void split_gpt2(std::string_view text, uint32_t base, std::vector<Piece>& out) {
+  split_all<next_gpt2>(text, base, out);
 }
 
-std::string pretokenizer_names() {
-  std::string names;
-  for (const Pretokenizer& p : kPretokenizers) {
-    if (!names.empty()) names += ", ";
-    names += p.name;
+// Those characters are 0-9 and, for B2 B3 B9 (superscripts) and BC BD BE (fractions), themselves.
+void split_byte_digits(std::string_view text, uint32_t base, std::vector<Piece>& out) {
+  const auto numeric = [](char ch) {
+    const auto c = static_cast<unsigned char>(ch);
+    return (c >= '0' && c <= '9') || c == 0xb2 || c == 0xb3 || c == 0xb9 || (c >= 0xbc && c <= 0xbe);
+  };
+  Cutter cutter(base, out);
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (numeric(text[i]) != numeric(text[i - 1])) cutter.cut(i);
   }
-  return names;
+  cutter.cut(text.size());
 }
 
-void pretokenize(const Pretokenizer& pre, std::string_view text, std::vector<uint32_t>& ends,
-                 std::vector<uint32_t>& scratch) {
-  ends.clear();
-  if (text.empty()) return;
-  ends.push_back(static_cast<uint32_t>(text.size()));
-  for (const SplitStep step : pre.steps) {
-    scratch.swap(ends);
-    ends.clear();
-    uint32_t start = 0;
-    for (const uint32_t end : scratch) {
-      step(text.substr(start, end - start), start, ends);
-      start = end;
-    }
+Result<SplitStep> SplitStep::from_pattern(std::string_view regex, SplitHow how, bool invert) {
+  SplitStep step;
+  step.how = how;
+  step.invert = invert;
+  auto pattern = std::make_shared<Pattern>(MINFER_TRY(Pattern::compile(regex)));
+  if (pattern->can_be_empty()) {
+    return make_error(ErrorCode::kUnsupported, "[tokenizer] regular expression '{}' matches where there is nothing",
+                      std::string(regex.substr(0, 200)));
   }
+  step.pattern = std::move(pattern);
+  return step;
+}
+
+Result<SplitStep> SplitStep::make(std::string_view regex, SplitHow how, bool invert) {
+  for (const Known& known : kKnown) {
+    if (known.regex != regex || how != SplitHow::kIsolated) continue;  // isolated: which part is the match is all one
+    SplitStep step;
+    step.scan = known.scan;
+    return step;
+  }
+  return from_pattern(regex, how, invert);
+}
+
+Status pretokenize(const SplitStep& step, std::string_view text, std::vector<Piece>& pieces,
+                   std::vector<Piece>& scratch) {
+  scratch.swap(pieces);
+  pieces.clear();
+  uint64_t work = 0;
+  for (const Piece piece : scratch) {
+    if (piece.begin == piece.end) continue;
+    if (step.scan)
+      step.scan(text.substr(piece.begin, piece.end - piece.begin), piece.begin, pieces);
+    else
+      MINFER_TRY(split_by_pattern(step, text, piece, work, pieces));
+  }
+  return {};
 }
 
 }  // namespace minfer

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tokenizer/pretokenize.h"
 #include "tokenizer/vocab.h"
 #include "tokenizer/word_cache.h"
 
@@ -23,15 +24,18 @@ struct Scratch {
   };
   // A pair that could be merged: the SentencePiece queue.
   struct Pair {
-    float score;
+    double score;
     uint32_t left, right;
     uint32_t bytes;  // of both when it was queued: a stale entry has another number
   };
   static constexpr uint32_t kEnd = 0xffffffffu;
   static constexpr uint32_t kNoRank = 0xffffffffu;
 
-  std::string text;                  // normalised or escaped text
-  std::vector<uint32_t> ends, swap;  // piece boundaries
+  std::string normal, swap_text;    // normalized text, and room for the next step
+  std::string text;                 // text rewritten while it is cut
+  std::vector<Piece> pieces, swap;  // where it is cut
+  std::vector<double> best;         // unigram: [bytes + 1] the likelihood of the best way to get there
+  std::vector<Symbol> path;         // unigram: [bytes + 1] its last token
   std::vector<Symbol> symbols;
   std::vector<uint64_t> heap;  // rank << 32 | index of the left symbol
   std::vector<Pair> pairs;
@@ -41,8 +45,9 @@ struct Scratch {
   // Worth keeping: a call on a huge text must not pin its memory.
   bool small() const {
     constexpr size_t kKeepBytes = size_t{4} << 20;
-    return text.capacity() + (ends.capacity() + swap.capacity()) * sizeof(uint32_t) +
-               symbols.capacity() * sizeof(Symbol) + heap.capacity() * sizeof(uint64_t) +
+    return normal.capacity() + swap_text.capacity() + text.capacity() +
+               (pieces.capacity() + swap.capacity()) * sizeof(Piece) + best.capacity() * sizeof(double) +
+               (symbols.capacity() + path.capacity()) * sizeof(Symbol) + heap.capacity() * sizeof(uint64_t) +
                pairs.capacity() * sizeof(Pair) <=
            kKeepBytes;
   }

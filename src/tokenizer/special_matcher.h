@@ -1,15 +1,16 @@
 // SpecialMatcher: finds the texts of control and user-defined tokens in a text, leftmost first, the longest there.
-// Layout:  a trie over bytes; edges in one open-addressing table keyed by (node, byte).
-// Errors:  build() refuses more special text than its table can address (16 MiB).
+// Errors:  build() refuses more special text than its trie can address (16 MiB).
 // Threads: read-only after build().
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/byte_trie.h"
 #include "tokenizer/vocabulary.h"
 
 namespace minfer {
@@ -19,14 +20,22 @@ struct ByteRange {
   size_t begin, end;
 };
 
+struct SpecialToken {
+  std::string text;
+  TokenId id = kNoToken;
+  bool anywhere = false;  // user-defined: found anywhere; else only in markup
+  bool lstrip = false, rstrip = false, single_word = false;
+};
+
 struct SpecialMatch {
-  size_t begin, end;
+  size_t begin, end;  // with the white space that the token swallows
   TokenId id;
 };
 
 class SpecialMatcher {
  public:
-  Status build(const Vocabulary& vocab);
+  Status build(std::vector<SpecialToken> tokens);
+  bool empty() const { return tokens_.empty(); }
 
   // The first match at or after `from`. User-defined tokens match anywhere, others only inside one of `markup`.
   // Time: O(bytes scanned), times the longest special text (at most 256) where the text nearly matches.
@@ -34,16 +43,13 @@ class SpecialMatcher {
 
  private:
   struct Terminal {
-    TokenId anywhere = kNoToken;  // a user-defined token ends here
-    TokenId control = kNoToken;   // a control token ends here
+    int32_t anywhere = -1;  // index of the user-defined token that ends here
+    int32_t control = -1;   // of the other kind
   };
-  uint32_t child(uint32_t node, unsigned char byte) const;  // 0 if there is none
-  uint32_t add_child(uint32_t node, unsigned char byte);
-
+  std::vector<SpecialToken> tokens_;
   std::array<bool, 256> starts_{};
-  std::vector<Terminal> terminals_;  // by node; node 0 is the root
-  std::vector<uint64_t> edges_;      // key (node << 8 | byte) + 1 in the upper bits, child below; 0 = free
-  uint64_t seed_ = 0;
+  ByteTrie trie_;
+  std::vector<Terminal> terminals_;  // by node
 };
 
 }  // namespace minfer

@@ -9,13 +9,6 @@
 namespace minfer {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
-
-// U+2581 stands right before `pos`. (Its last bytes can be those of no other character.)
-bool mark_before(std::string_view text, size_t pos) {
-  return pos >= kSpaceMark.size() && text.substr(pos - kSpaceMark.size(), kSpaceMark.size()) == kSpaceMark;
-}
-
 // Lower priority: lower score, or further right.
 bool after(const Scratch::Pair& a, const Scratch::Pair& b) {
   return a.score < b.score || (a.score == b.score && a.left > b.left);
@@ -34,25 +27,14 @@ void SpmBpe::build(const Vocabulary& vocab) {
     mergeable_.insert(text, static_cast<TokenId>(i), vocab.texts);
     longest_ = std::max(longest_, text.size());
     has_unused_ |= type == TokenType::kUnused;
-    for (size_t at = text.find(kSpaceMark, 1); at != std::string_view::npos; at = text.find(kSpaceMark, at + 1)) {
-      if (!mark_before(text, at)) joins_space_[static_cast<unsigned char>(text[at - 1])] = true;
-    }
+    words_.add(text);
   }
-}
-
-// End of the word that starts at `pos`: marks, then everything up to the next mark that no token joins to what is
-// before.
-size_t SpmBpe::word_end(std::string_view text, size_t pos) const {
-  for (size_t at = text.find(kSpaceMark, pos + 1); at != std::string_view::npos; at = text.find(kSpaceMark, at + 1)) {
-    if (!mark_before(text, at) && !joins_space_[static_cast<unsigned char>(text[at - 1])]) return at;
-  }
-  return text.size();
 }
 
 Status SpmBpe::encode(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
   // Unknown characters at a seam are still one run: encode_piece looks at what `out` ends with.
   for (size_t pos = 0; pos < text.size();) {
-    const size_t end = word_end(text, pos);
+    const size_t end = words_.word_end(text, pos);
     MINFER_TRY(encode_piece(text.substr(pos, end - pos), scratch, out));
     pos = end;
   }

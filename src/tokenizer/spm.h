@@ -6,7 +6,6 @@
 // each call needs its own Scratch. Source: Kudo & Richardson 2018, arXiv:1808.06226.
 #pragma once
 
-#include <array>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "tokenizer/scratch.h"
 #include "tokenizer/text_map.h"
 #include "tokenizer/vocabulary.h"
+#include "tokenizer/word_cutter.h"
 
 namespace minfer {
 
@@ -26,7 +26,6 @@ class SpmBpe {
   Status encode(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const;
 
  private:
-  size_t word_end(std::string_view text, size_t pos) const;
   Status encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
   void merge(std::string_view piece, Scratch& scratch) const;
   void emit_unused(std::string_view text, const Scratch& scratch, std::vector<TokenId>& out) const;
@@ -37,9 +36,7 @@ class SpmBpe {
   TextMap mergeable_;   // texts of ordinary, user-defined and unused tokens: what merging may make
   size_t longest_ = 0;  // bytes of the longest of them
   bool has_unused_ = false;
-  // By the last byte of a character: some token has U+2581 right after it. Elsewhere no merge crosses the start of a
-  // word, so words are merged alone.
-  std::array<bool, 256> joins_space_{};
+  WordCutter words_;  // of U+2581: words are merged alone
 };
 
 }  // namespace minfer

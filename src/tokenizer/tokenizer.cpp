@@ -8,39 +8,33 @@
 
 #include "base/error.h"
 #include "tokenizer/bpe.h"
-#include "tokenizer/pretokenize.h"
+#include "tokenizer/pre_steps.h"
+#include "tokenizer/pretokenizers.h"
+#include "tokenizer/rules.h"
 #include "tokenizer/special_matcher.h"
 #include "tokenizer/spm.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/unigram.h"
 #include "tokenizer/vocabulary.h"
+#include "tokenizer/word_piece.h"
 
 namespace minfer {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
-
 // Offsets within a text are 32 bits wide; escaping a space triples it.
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
-
-size_t skip_spaces(std::string_view text, size_t pos) {
-  const uint8_t* classes = char_classes();
-  while (pos < text.size()) {
-    const CodePoint c = read_code_point(text, pos);
-    if (!c.valid || !(classes[c.value] & kSpace)) break;
-    pos += c.bytes;
-  }
-  return pos;
-}
 
 }  // namespace
 
 struct Tokenizer::Impl {
   std::string model, pre;
+  TextRules rules;
   Vocabulary vocab;
-  SpecialMatcher specials;
-  const Pretokenizer* pretokenizer = nullptr;  // kByteBpe
-  ByteBpe bpe;                                 // kByteBpe
-  SpmBpe spm;                                  // kSpm
+  SpecialMatcher specials;             // looked for in the text as it comes
+  SpecialMatcher normalized_specials;  // looked for in the normalized text
+  Bpe bpe;                             // kByteBpe, kCharBpe
+  SpmBpe spm;                          // kSpm
+  Unigram unigram;                     // kUnigram
+  WordPiece word_piece;                // kWordPiece
 
   mutable std::mutex mutex;  // guards `idle`
   mutable std::vector<std::unique_ptr<Scratch>> idle;
@@ -58,20 +52,75 @@ struct Tokenizer::Impl {
     idle.push_back(std::move(scratch));
   }
 
-  void encode_bpe(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const {
-    if (pretokenizer->nfc && !surely_nfc(text)) {
-      scratch.text = to_nfc(text);
-      text = scratch.text;
+  Status build(const VocabData& data) {
+    vocab = MINFER_TRY(Vocabulary::make(data, rules));
+    switch (rules.kind) {
+      case VocabKind::kByteBpe:
+      case VocabKind::kCharBpe: MINFER_TRY(bpe.build(vocab, data, rules)); break;
+      case VocabKind::kSpm: spm.build(vocab); break;
+      case VocabKind::kUnigram: MINFER_TRY(unigram.build(vocab, rules.byte_fallback)); break;
+      case VocabKind::kWordPiece: MINFER_TRY(word_piece.build(vocab, rules)); break;
     }
-    if (text.empty()) return;
-    pretokenize(*pretokenizer, text, scratch.ends, scratch.swap);
-    uint32_t begin = 0;
-    for (const uint32_t end : scratch.ends) {
-      bpe.encode(text.substr(begin, end - begin), scratch, out);
-      begin = end;
-    }
+    MINFER_TRY(build_specials(data));
+    if (!data.rules) name_surroundings(data);
+    return {};
   }
 
+  Status build_specials(const VocabData& data) {
+    std::vector<SpecialToken> raw, normalized;
+    std::vector<const AddedToken*> flags(vocab.size(), nullptr);
+    for (const AddedToken& t : data.added) {
+      if (t.id != kNoToken) flags[static_cast<size_t>(t.id)] = &t;
+    }
+    std::string buffer, scratch;
+    for (size_t i = 0; i < vocab.size(); ++i) {
+      if (!is_special(vocab.types[i])) continue;
+      SpecialToken token;
+      // User-defined tokens of SentencePiece files may spell spaces as U+2581; their pieces have real spaces.
+      const bool spelled = rules.kind == VocabKind::kWordPiece || rules.join_with_spaces;
+      token.text = spelled ? vocab.texts[i] : vocab.pieces[i];
+      token.id = static_cast<TokenId>(i);
+      token.anywhere = vocab.types[i] == TokenType::kUserDefined;
+      if (flags[i]) {
+        token.lstrip = flags[i]->lstrip;
+        token.rstrip = flags[i]->rstrip;
+        token.single_word = flags[i]->single_word;
+      }
+      if (flags[i] && flags[i]->normalized && !rules.normalize.empty()) {
+        token.text = std::string(MINFER_TRY(normalize(rules.normalize, vocab.texts[i], buffer, scratch)));
+        normalized.push_back(std::move(token));
+      } else {
+        raw.push_back(std::move(token));
+      }
+    }
+    MINFER_TRY(specials.build(std::move(raw)));
+    return normalized_specials.build(std::move(normalized));
+  }
+
+  // What a GGUF file's keys say should stand before and after a text.
+  void name_surroundings(const VocabData& data) {
+    const NamedPretokenizer* named = rules.kind == VocabKind::kByteBpe ? find_pretokenizer(pre) : nullptr;
+    const bool spm = rules.kind == VocabKind::kSpm, bert = rules.kind == VocabKind::kWordPiece;
+    const auto put = [&](std::vector<TokenId>& to, const std::optional<bool>& said, bool otherwise, TokenId id) {
+      if (said.value_or(otherwise) && id != kNoToken) to.push_back(id);
+    };
+    put(rules.before, data.add_bos, spm || bert || (named && named->add_bos) || pre == "gemma4", vocab.bos);
+    put(rules.after, data.add_eos, rules.kind == VocabKind::kUnigram, vocab.eos);
+    if (rules.after.empty()) put(rules.after, data.add_sep, bert || (named && named->add_sep), vocab.sep);
+  }
+
+  Status encode_piece(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
+    switch (rules.kind) {
+      case VocabKind::kByteBpe:
+      case VocabKind::kCharBpe: bpe.encode(piece, scratch, out); return {};
+      case VocabKind::kSpm: return spm.encode(piece, scratch, out);
+      case VocabKind::kUnigram: return unigram.encode(piece, scratch, out);
+      case VocabKind::kWordPiece: word_piece.encode(piece, out); return {};
+    }
+    return {};
+  }
+
+  // SentencePiece BPE: spaces are escaped, one may be put before.
   Status encode_spm(std::string_view text, bool prefix, Scratch& scratch, std::vector<TokenId>& out) const {
     std::string& escaped = scratch.text;
     escaped.clear();
@@ -86,11 +135,47 @@ struct Tokenizer::Impl {
     return spm.encode(escaped, scratch, out);
   }
 
-  // A stretch without special tokens.
-  Status encode_plain(std::string_view text, bool prefix, Scratch& scratch, std::vector<TokenId>& out) const {
-    if (text.empty() && !prefix) return {};
-    if (vocab.kind == VocabKind::kSpm) return encode_spm(text, prefix, scratch, out);
-    encode_bpe(text, scratch, out);
+  // Normalized text without special tokens.
+  Status encode_plain(std::string_view text, bool at_start, Scratch& scratch, std::vector<TokenId>& out) const {
+    if (text.empty()) return {};
+    text = MINFER_TRY(cut_text(rules.steps, text, at_start, scratch));
+    for (const Piece piece : scratch.pieces) {
+      MINFER_TRY(encode_piece(text.substr(piece.begin, piece.end - piece.begin), scratch, out));
+    }
+    return {};
+  }
+
+  // A stretch between special tokens. `all`: control tokens are looked for in it.
+  Status encode_stretch(std::string_view text, bool at_start, bool all, Scratch& scratch,
+                        std::vector<TokenId>& out) const {
+    text = MINFER_TRY(normalize(rules.normalize, text, scratch.normal, scratch.swap_text));
+    if (normalized_specials.empty()) return encode_plain(text, at_start, scratch, out);
+    std::vector<ByteRange> markup;
+    if (all) markup.push_back({0, text.size()});
+    size_t pos = 0;
+    while (const auto match = normalized_specials.next(text, pos, markup)) {
+      MINFER_TRY(encode_plain(text.substr(pos, match->begin - pos), at_start && pos == 0, scratch, out));
+      out.push_back(match->id);
+      pos = match->end;
+    }
+    return encode_plain(text.substr(pos), at_start && pos == 0, scratch, out);
+  }
+
+  // As encode_stretch for the part [begin, end) of `text`, of which `markup` says where control tokens may stand.
+  Status encode_between(std::string_view text, size_t begin, size_t end, const std::vector<ByteRange>& markup,
+                        Scratch& scratch, std::vector<TokenId>& out) const {
+    if (normalized_specials.empty() || begin == end) {
+      return encode_stretch(text.substr(begin, end - begin), begin == 0, false, scratch, out);
+    }
+    // Normalization moves bytes about, so markup and content are normalized one by one.
+    for (size_t pos = begin; pos < end;) {
+      const auto range =
+          std::partition_point(markup.begin(), markup.end(), [&](const ByteRange& r) { return r.end <= pos; });
+      const bool inside = range != markup.end() && range->begin <= pos;
+      const size_t stop = range == markup.end() ? end : std::min(end, inside ? range->end : range->begin);
+      MINFER_TRY(encode_stretch(text.substr(pos, stop - pos), pos == 0, inside, scratch, out));
+      pos = stop;
+    }
     return {};
   }
 
@@ -98,19 +183,22 @@ struct Tokenizer::Impl {
                     std::vector<TokenId>& out) const {
     // The space prefix stands before the first text at the start and after a control token, as where SentencePiece
     // normalises each stretch between control tokens; user-defined tokens are part of such a stretch.
-    bool prefix = vocab.add_space_prefix;
+    bool prefix = rules.space_prefix;
     size_t pos = 0;
     while (const auto match = specials.next(text, pos, markup)) {
-      const std::string_view plain = text.substr(pos, match->begin - pos);
       const bool control = vocab.type(match->id) != TokenType::kUserDefined;
-      MINFER_TRY(encode_plain(plain, prefix && !(control && plain.empty()), scratch, out));
+      const bool empty = match->begin == pos;
+      if (rules.kind != VocabKind::kSpm) {
+        MINFER_TRY(encode_between(text, pos, match->begin, markup, scratch, out));
+      } else if (!empty || (prefix && !control)) {
+        MINFER_TRY(encode_spm(text.substr(pos, match->begin - pos), prefix, scratch, out));
+      }
       out.push_back(match->id);
-      prefix = control && vocab.add_space_prefix;
+      prefix = control && rules.space_prefix;
       pos = match->end;
-      if (!vocab.rstrip.empty() && vocab.rstrip[static_cast<size_t>(match->id)]) pos = skip_spaces(text, pos);
     }
-    const std::string_view plain = text.substr(pos);
-    return encode_plain(plain, prefix && !plain.empty(), scratch, out);
+    if (rules.kind != VocabKind::kSpm) return encode_between(text, pos, text.size(), markup, scratch, out);
+    return pos == text.size() ? Status() : encode_spm(text.substr(pos), prefix, scratch, out);
   }
 
   Result<std::vector<TokenId>> encode(std::string_view text, const std::vector<ByteRange>& markup,
@@ -121,12 +209,12 @@ struct Tokenizer::Impl {
     }
     std::vector<TokenId> ids;
     ids.reserve(text.size() / 3 + 8);  // a token has some 4 bytes of English
-    if (add_special && vocab.add_bos) ids.push_back(vocab.bos);
+    if (add_special) ids.insert(ids.end(), rules.before.begin(), rules.before.end());
     auto scratch = take_scratch();
     const Status done = encode_all(text, markup, *scratch, ids);
     give_back(std::move(scratch));
     if (!done.ok()) return Error(done.error());
-    if (add_special && vocab.add_eos) ids.push_back(vocab.eos);
+    if (add_special) ids.insert(ids.end(), rules.after.begin(), rules.after.end());
     return ids;
   }
 };
@@ -139,28 +227,10 @@ Tokenizer::~Tokenizer() = default;
 Result<Tokenizer> Tokenizer::create(const VocabData& data) {
   auto impl = std::make_unique<Impl>();
   impl->model = data.model;
-  if (data.model == "gpt2") {
-    impl->pre = data.pre.empty() ? "default" : data.pre;
-    impl->pretokenizer = find_pretokenizer(impl->pre);
-    if (!impl->pretokenizer) {
-      return make_error(ErrorCode::kUnsupported, "[tokenizer] pre-tokenizer '{}' is unknown; known: {}",
-                        data.pre.substr(0, 80), pretokenizer_names());
-    }
-    if (data.merges.empty() && data.tokens.size() > 256) {
-      return make_error(ErrorCode::kCorrupt,
-                        "[tokenizer] merges: found none for {} tokens, expected those of byte-level BPE",
-                        data.tokens.size());
-    }
-    impl->vocab = MINFER_TRY(Vocabulary::make(data, VocabKind::kByteBpe, impl->pretokenizer->add_bos));
-    MINFER_TRY(impl->bpe.build(impl->vocab, data.merges, impl->pretokenizer->ignore_merges));
-  } else if (data.model == "llama") {
-    impl->vocab = MINFER_TRY(Vocabulary::make(data, VocabKind::kSpm, true));
-    impl->spm.build(impl->vocab);
-  } else {
-    return make_error(ErrorCode::kUnsupported, "[tokenizer] model '{}' is unknown; known: gpt2, llama",
-                      data.model.substr(0, 80));
-  }
-  MINFER_TRY(impl->specials.build(impl->vocab));
+  impl->rules = data.rules ? *data.rules : MINFER_TRY(rules_for_gguf(data));
+  if (!data.rules && data.model == "gpt2") impl->pre = data.pre.empty() ? "default" : data.pre;
+  if (data.model == "gemma4") impl->pre = "gemma4";
+  MINFER_TRY(impl->build(data));
   return Tokenizer(std::move(impl));
 }
 
@@ -188,7 +258,7 @@ Result<std::vector<TokenId>> Tokenizer::encode_segments(std::span<const TextSegm
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, DecodeOptions options) const {
   std::string out;
   out.reserve(ids.size() * 4);
-  bool strip = options.strip_space_prefix && add_space_prefix();
+  bool strip = options.strip_space_prefix && impl_->rules.strip_first;
   for (const TokenId id : ids) {
     if (!valid(id)) {
       return make_error(ErrorCode::kOutOfRange, "[tokenizer] token id: found {}, expected 0 to {}", id, n_vocab() - 1);
@@ -197,7 +267,9 @@ Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, DecodeOption
     std::string_view bytes = piece(id);
     if (strip && !bytes.empty()) {
       strip = false;
-      if (!is_control(id) && bytes.front() == ' ') bytes.remove_prefix(1);
+      const bool spaced =
+          !is_control(id) || impl_->rules.kind == VocabKind::kWordPiece || impl_->rules.join_with_spaces;
+      if (spaced && bytes.front() == ' ') bytes.remove_prefix(1);
     }
     out += bytes;
   }
@@ -234,10 +306,19 @@ TokenId Tokenizer::bos() const { return impl_->vocab.bos; }
 TokenId Tokenizer::eos() const { return impl_->vocab.eos; }
 TokenId Tokenizer::eot() const { return impl_->vocab.eot; }
 TokenId Tokenizer::unk() const { return impl_->vocab.unk; }
+TokenId Tokenizer::sep() const { return impl_->vocab.sep; }
 TokenId Tokenizer::pad() const { return impl_->vocab.pad; }
-bool Tokenizer::add_bos() const { return impl_->vocab.add_bos; }
-bool Tokenizer::add_eos() const { return impl_->vocab.add_eos; }
-bool Tokenizer::add_space_prefix() const { return impl_->vocab.add_space_prefix; }
+TokenId Tokenizer::mask() const { return impl_->vocab.mask; }
+const FimTokens& Tokenizer::fim() const { return impl_->vocab.fim; }
+bool Tokenizer::add_bos() const {
+  const auto& before = impl_->rules.before;
+  return bos() != kNoToken && std::find(before.begin(), before.end(), bos()) != before.end();
+}
+bool Tokenizer::add_eos() const {
+  const auto& after = impl_->rules.after;
+  return eos() != kNoToken && std::find(after.begin(), after.end(), eos()) != after.end();
+}
+bool Tokenizer::add_space_prefix() const { return impl_->rules.strip_first; }
 
 bool Tokenizer::is_eog(TokenId id) const { return std::binary_search(eog().begin(), eog().end(), id); }
 std::span<const TokenId> Tokenizer::eog() const { return impl_->vocab.eog; }

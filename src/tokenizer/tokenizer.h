@@ -1,10 +1,10 @@
-// Tokenizer: text to token ids and back, for byte-level BPE ("gpt2") and SentencePiece BPE ("llama") vocabularies.
+// Tokenizer: text to token ids and back, for BPE, SentencePiece (BPE and unigram) and WordPiece vocabularies.
 // Any bytes are valid input. Bytes that are not UTF-8 pass through as bytes: byte-level BPE encodes them as the byte
-// symbols, SentencePiece as its <0xNN> tokens; decode(encode(x)) gives x back (byte-level pre-tokenizers that normalise
-// to NFC, such as Qwen's, give NFC(x)).
-// Errors:  a faulty vocabulary is refused by create(); encode fails only when the vocabulary lacks a token for a byte
-// and
-//          has no unknown token; decode fails on an id outside the vocabulary.
+// symbols, SentencePiece as its <0xNN> tokens; decode(encode(x)) gives x back as far as the vocabulary's normalizer
+// leaves x alone (Qwen's, say, gives NFC(x); WordPiece and unigram vocabularies lose more: docs/tokenizers.md).
+// Errors:  a faulty vocabulary is refused by create(); encode fails when the vocabulary lacks a token for a character
+//          and has no unknown token, and on a text with which a pattern of tokenizer.json would take quadratic time;
+//          decode fails on an id outside the vocabulary.
 // Threads: all const methods may be called from any number of threads at once.
 #pragma once
 
@@ -69,7 +69,10 @@ class Tokenizer {
   TokenId eos() const;
   TokenId eot() const;
   TokenId unk() const;
+  TokenId sep() const;
   TokenId pad() const;
+  TokenId mask() const;
+  const FimTokens& fim() const;  // named by the file, or known by their text
   bool add_bos() const;
   bool add_eos() const;
   bool add_space_prefix() const;
@@ -78,8 +81,8 @@ class Tokenizer {
   bool is_eog(TokenId id) const;
   std::span<const TokenId> eog() const;  // ascending
 
-  const std::string& model() const;  // "gpt2", "llama"
-  const std::string& pre() const;    // "smollm", ...; "default" when the file names none; empty for "llama"
+  const std::string& model() const;  // "gpt2", "llama", ...; of a tokenizer.json: "BPE", "Unigram", "WordPiece"
+  const std::string& pre() const;    // "smollm", ...; "default" when the file names none; empty if not "gpt2"
 
  private:
   struct Impl;

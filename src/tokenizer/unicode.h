@@ -1,14 +1,19 @@
 // Code points, their classes and NFC, as pre-tokenizers need them.
 // Bytes that are no part of well-formed UTF-8 (overlong forms and surrogates included) are read as one unit per byte of
 // class kNone, so any input can be scanned and every scan moves forward.
-// Source: Unicode 16 general categories (unicode_classes.inc); White_Space; NFC per Unicode Annex 15 through utf8proc.
+// Source: Unicode 16 general categories (unicode_categories.inc); White_Space; normal forms per Unicode Annex 15
+// through
+//         utf8proc.
 // Threads: read-only after the first call of char_classes().
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "tokenizer/char_set.h"
 
 namespace minfer {
 
@@ -25,6 +30,48 @@ enum CharClass : uint8_t {
   kSymbol = 128,     // S
   kLetter = kUpper | kLower | kOtherLetter,
 };
+
+// Unicode's general categories, in the order of their names.
+enum Category : uint8_t {
+  kCc,
+  kCf,
+  kCo,
+  kCs,
+  kLl,
+  kLm,
+  kLo,
+  kLt,
+  kLu,
+  kMc,
+  kMe,
+  kMn,
+  kNd,
+  kNl,
+  kNo,
+  kPc,
+  kPd,
+  kPe,
+  kPf,
+  kPi,
+  kPo,
+  kPs,
+  kSc,
+  kSk,
+  kSm,
+  kSo,
+  kZl,
+  kZp,
+  kZs,
+};
+
+struct CategoryRange {
+  uint32_t first, last;
+  Category category;
+};
+
+std::span<const CategoryRange> category_ranges();   // ascending; unassigned code points stand in none
+std::string_view category_name(Category category);  // "Lu"
+std::span<const CodeRange> white_space_ranges();
 
 // [0x110000] class of every code point; built on the first call.
 const uint8_t* char_classes();
@@ -59,6 +106,14 @@ void append_utf8(std::string& out, uint32_t cp);
 
 // True if `text` is its own NFC for certain: it has no code point of U+0300 or above.
 bool surely_nfc(std::string_view text);
+
+struct NormalForm {
+  bool compose = true;      // C, else D
+  bool compatible = false;  // K
+};
+
+// A normal form of the well-formed parts of `text`, broken bytes as they are. O(n log n) at worst.
+std::string to_normal_form(std::string_view text, NormalForm form);
 
 // NFC of the well-formed parts of `text`, broken bytes as they are. O(n log n) at worst.
 std::string to_nfc(std::string_view text);

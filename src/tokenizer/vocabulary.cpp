@@ -12,8 +12,6 @@
 namespace minfer {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581, a space in SentencePiece
-
 // Special texts longer than this are refused: the longest in use has about 60 bytes, and the search for them at every
 // position of a prompt must stay cheap.
 constexpr size_t kMaxSpecialBytes = 256;
@@ -131,13 +129,35 @@ bool looks_special(std::string_view text) {
          ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
 }
 
+// The spellings that models use for their fill-in-the-middle tokens, where the file does not name them.
+constexpr std::string_view kFimNames[][6] = {
+    // prefix, suffix, middle, padding, repository, file
+    {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"},
+    {"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<repo_name>", "<file_sep>"},
+    {"<fim-prefix>", "<fim-suffix>", "<fim-middle>", "<fim-pad>", "<reponame>", "<filename>"},
+    {"<|fim_begin|>", "<|fim_end|>", "<|fim_hole|>", "", "", ""},
+    {"<\xef\xbd\x9c"
+     "fim\xe2\x96\x81"
+     "begin\xef\xbd\x9c>",
+     "<\xef\xbd\x9c"
+     "fim\xe2\x96\x81hole\xef\xbd\x9c>",
+     "<\xef\xbd\x9c"
+     "fim\xe2\x96\x81"
+     "end\xef\xbd\x9c>",
+     "", "", ""},
+    {"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", "", "", ""},
+    {"\xe2\x96\x81<PRE>", "\xe2\x96\x81<SUF>", "\xe2\x96\x81<MID>", "", "", ""},
+    {"<PRE>", "<SUF>", "<MID>", "", "", ""},
+    {"[PREFIX]", "[SUFFIX]", "[MIDDLE]", "", "", ""},
+};
+
 Status check_id(const char* key, TokenId id, size_t n_vocab) {
   if (id == kNoToken || (id >= 0 && static_cast<size_t>(id) < n_vocab)) return {};
   return make_error(ErrorCode::kOutOfRange, "[tokenizer] {}: found {}, expected 0 to {} (the vocabulary has {} tokens)",
                     key, id, n_vocab - 1, n_vocab);
 }
 
-Status check_arrays(const VocabData& data, VocabKind kind) {
+Status check_arrays(const VocabData& data, bool scored) {
   const size_t n = data.tokens.size();
   if (n == 0) return make_error(ErrorCode::kCorrupt, "[tokenizer] tokens: found 0, expected at least 1");
   if (n > static_cast<size_t>(INT32_MAX - 1)) {
@@ -152,24 +172,61 @@ Status check_arrays(const VocabData& data, VocabKind kind) {
       return make_error(ErrorCode::kCorrupt, "[tokenizer] token_type[{}]: found {}, expected 1 to 6", i, data.types[i]);
     }
   }
-  if (!data.scores.empty() && data.scores.size() != n) {
+  const size_t n_scores = std::max(data.scores.size(), data.exact_scores.size());
+  if (n_scores != 0 && n_scores != n) {
     return make_error(ErrorCode::kCorrupt, "[tokenizer] scores: found {} entries, expected {} (one per token)",
-                      data.scores.size(), n);
+                      n_scores, n);
   }
-  if (kind == VocabKind::kSpm) {
-    for (size_t i = 0; i < data.scores.size(); ++i) {
-      if (std::isnan(data.scores[i])) {
-        return make_error(ErrorCode::kCorrupt, "[tokenizer] scores[{}]: found NaN, expected a number", i);
-      }
+  for (size_t i = 0; scored && i < n_scores; ++i) {
+    if (std::isnan(data.exact_scores.empty() ? static_cast<double>(data.scores[i]) : data.exact_scores[i])) {
+      return make_error(ErrorCode::kCorrupt, "[tokenizer] scores[{}]: found NaN, expected a number", i);
     }
   }
-  const std::pair<const char*, TokenId> ids[] = {{"bos_token_id", data.bos},       {"eos_token_id", data.eos},
-                                                 {"eot_token_id", data.eot},       {"unknown_token_id", data.unk},
-                                                 {"seperator_token_id", data.sep}, {"padding_token_id", data.pad}};
+  return {};
+}
+
+Status check_ids(const VocabData& data) {
+  const std::pair<const char*, TokenId> ids[] = {{"bos_token_id", data.bos},
+                                                 {"eos_token_id", data.eos},
+                                                 {"eot_token_id", data.eot},
+                                                 {"unknown_token_id", data.unk},
+                                                 {"seperator_token_id", data.sep},
+                                                 {"padding_token_id", data.pad},
+                                                 {"mask_token_id", data.mask},
+                                                 {"fim_pre_token_id", data.fim.prefix},
+                                                 {"fim_suf_token_id", data.fim.suffix},
+                                                 {"fim_mid_token_id", data.fim.middle},
+                                                 {"fim_pad_token_id", data.fim.pad},
+                                                 {"fim_rep_token_id", data.fim.repo},
+                                                 {"fim_sep_token_id", data.fim.file}};
+  const size_t n = data.tokens.size();
   for (const auto& [key, id] : ids) MINFER_TRY(check_id(key, id, n));
   for (const TokenId id : data.more_eog) MINFER_TRY(check_id("end of generation token", id, n));
-  for (const TokenId id : data.rstrip) MINFER_TRY(check_id("rstrip token", id, n));
+  for (const AddedToken& t : data.added) MINFER_TRY(check_id("added token", t.id, n));
   return {};
+}
+
+// What a WordPiece token adds to decoded text: a space before it unless it continues a word. With `cleanup`, Hugging
+// Face's tidying of signs and English contractions (each token alone).
+std::string word_piece_text(std::string_view text, const TextRules& rules, bool special) {
+  if (!special) {
+    if (rules.continuing.empty() && text.substr(0, kSpaceMark.size()) != kSpaceMark) return std::string(text);
+    if (rules.continuing.empty()) text.remove_prefix(kSpaceMark.size());
+    if (!rules.continuing.empty() && text.substr(0, rules.continuing.size()) == rules.continuing) {
+      return std::string(text.substr(rules.continuing.size()));
+    }
+  }
+  std::string out = " " + std::string(text);
+  if (!rules.cleanup) return out;
+  static constexpr std::pair<std::string_view, std::string_view> kTidy[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kTidy) {
+    for (size_t at = out.find(from); at != std::string::npos; at = out.find(from, at + to.size())) {
+      out.replace(at, from.size(), to);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -182,27 +239,50 @@ uint64_t hash_seed() {
   return seed;
 }
 
+bool is_special(TokenType type) {
+  return type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
+}
+
+std::optional<std::string> byte_level_bytes(std::string_view text) {
+  const ByteSymbols& symbols = byte_symbols();
+  std::string out;
+  for (size_t pos = 0; pos < text.size();) {
+    const CodePoint c = read_code_point(text, pos);
+    const int byte = c.valid && c.value < 0x144 ? symbols.byte_of[c.value] : -1;
+    if (byte < 0) return std::nullopt;
+    out += static_cast<char>(byte);
+    pos += c.bytes;
+  }
+  return out;
+}
+
 std::string_view byte_symbol(unsigned char byte) {
   const ByteSymbols& s = byte_symbols();
   return {s.text[byte], s.bytes[byte]};
 }
 
-Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool add_bos_default) {
-  MINFER_TRY(check_arrays(data, kind));
+Result<Vocabulary> Vocabulary::make(const VocabData& data, const TextRules& rules) {
+  const VocabKind kind = rules.kind;
+  const bool scored = kind == VocabKind::kSpm || kind == VocabKind::kUnigram;
+  MINFER_TRY(check_arrays(data, scored));
+  MINFER_TRY(check_ids(data));
   const size_t n = data.tokens.size();
   Vocabulary v;
   v.kind = kind;
   v.types.assign(n, TokenType::kNormal);
   for (size_t i = 0; i < data.types.size(); ++i) v.types[i] = static_cast<TokenType>(data.types[i]);
-  // A file without scores ranks all merges alike: the leftmost pair first.
-  if (kind == VocabKind::kSpm) v.scores = data.scores.empty() ? std::vector<float>(n, 0.0f) : data.scores;
+  if (scored) {
+    // A file without scores ranks all merges alike: the leftmost pair first.
+    v.scores.assign(n, 0.0);
+    std::copy(data.scores.begin(), data.scores.end(), v.scores.begin());
+    std::copy(data.exact_scores.begin(), data.exact_scores.end(), v.scores.begin());
+  }
 
-  // Texts, then pieces (never longer), in one arena.
+  // Texts, then pieces (longer by a space at most), in one arena.
   size_t text_bytes = 0;
   for (const auto& t : data.tokens) text_bytes += t.size();
-  v.arena_ = std::make_unique_for_overwrite<char[]>(text_bytes * 2 + 1);
+  v.arena_ = std::make_unique_for_overwrite<char[]>(text_bytes * 2 + n + 1);
   v.texts.resize(n);
-  v.pieces.resize(n);
   char* out = v.arena_.get();
   for (size_t i = 0; i < n; ++i) {
     const std::string_view t = data.tokens[i];
@@ -215,69 +295,8 @@ Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool 
     // Of two tokens of one text the first is the one that encoding gives; both decode.
     if (!v.texts[i].empty()) v.index.insert(v.texts[i], static_cast<TokenId>(i), v.texts);
   }
-
-  v.bos = data.bos, v.eos = data.eos, v.eot = data.eot, v.unk = data.unk, v.pad = data.pad;
-  if (kind == VocabKind::kSpm) {  // files that do not say mean SentencePiece's own names
-    if (v.bos == kNoToken) v.bos = v.find("<s>");
-    if (v.eos == kNoToken) v.eos = v.find("</s>");
-    if (v.unk == kNoToken) v.unk = v.find("<unk>");
-  }
-  v.add_bos = data.add_bos.value_or(add_bos_default) && v.bos != kNoToken;
-  v.add_eos = data.add_eos.value_or(false) && v.eos != kNoToken;
-  v.add_space_prefix = data.add_space_prefix.value_or(kind == VocabKind::kSpm);
-
-  v.eog = data.more_eog;
-  for (const TokenId id : {v.eos, v.eot}) v.eog.push_back(id);
-  // A vocabulary with <|return|> and <|call|> uses <|end|> between the messages of one answer.
-  const bool end_is_inner = v.find("<|return|>") != kNoToken && v.find("<|call|>") != kNoToken;
-  for (const std::string_view name : kEndNames) {
-    if (!(end_is_inner && name == "<|end|>")) v.eog.push_back(v.find(name));
-  }
-  std::sort(v.eog.begin(), v.eog.end());
-  v.eog.erase(std::unique(v.eog.begin(), v.eog.end()), v.eog.end());
-  if (!v.eog.empty() && v.eog.front() == kNoToken) v.eog.erase(v.eog.begin());
-
-  // Some files mark these as ordinary; a message that spells them must still not end its turn.
-  std::vector<TokenId> ends = v.eog;
-  ends.push_back(v.bos);
-  for (const TokenId id : ends) {
-    if (id == kNoToken) continue;
-    TokenType& type = v.types[static_cast<size_t>(id)];
-    if ((type == TokenType::kNormal || type == TokenType::kUserDefined) && looks_special(v.text(id)))
-      type = TokenType::kControl;
-  }
-
-  v.byte_tokens.fill(kNoToken);
-  for (size_t i = 0; i < n; ++i) {
-    const std::string_view t = v.texts[i];
-    const TokenType type = v.types[i];
-    size_t bytes = t.size();
-    if (kind == VocabKind::kByteBpe && (type == TokenType::kNormal || type == TokenType::kUnused)) {
-      bytes = write_byte_level(t, out);
-    } else if (kind == VocabKind::kSpm && type == TokenType::kByte) {
-      const int byte = parse_byte_text(t);
-      if (byte < 0) {
-        return make_error(ErrorCode::kCorrupt,
-                          "[tokenizer] token {} '{}': a BYTE token's text is not of the form <0x0A>", i, shown(t));
-      }
-      *out = static_cast<char>(byte);
-      bytes = 1;
-      TokenId& slot = v.byte_tokens[static_cast<size_t>(byte)];
-      if (slot == kNoToken) slot = static_cast<TokenId>(i);
-    } else if (kind == VocabKind::kSpm && type != TokenType::kControl && type != TokenType::kUnknown) {
-      bytes = write_spaces(t, out);
-    } else if (!t.empty()) {
-      std::memcpy(out, t.data(), t.size());
-    }
-    const bool special = type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
-    if (special && t.size() > kMaxSpecialBytes) {
-      return make_error(ErrorCode::kUnsupported,
-                        "[tokenizer] token {} '{}': a special token of {} bytes, expected at most {}", i, shown(t),
-                        t.size(), kMaxSpecialBytes);
-    }
-    v.pieces[i] = {out, bytes};
-    out += bytes;
-  }
+  v.name_specials(data);
+  MINFER_TRY(v.make_pieces(rules, out));
   if (kind == VocabKind::kByteBpe) {
     // Files name a control token (an end of text, often) as the unknown one: no text may become that.
     const bool unknown = v.unk != kNoToken && v.type(v.unk) == TokenType::kUnknown;
@@ -287,13 +306,99 @@ Result<Vocabulary> Vocabulary::make(const VocabData& data, VocabKind kind, bool 
       v.byte_tokens[static_cast<size_t>(b)] = id == kNoToken && unknown ? v.unk : id;
     }
   }
-  if (!data.rstrip.empty()) {
-    v.rstrip.assign(n, false);
-    for (const TokenId id : data.rstrip) {
-      if (id != kNoToken) v.rstrip[static_cast<size_t>(id)] = true;
-    }
-  }
   return v;
+}
+
+void Vocabulary::name_specials(const VocabData& data) {
+  bos = data.bos, eos = data.eos, eot = data.eot, unk = data.unk, sep = data.sep, pad = data.pad, mask = data.mask;
+  fim = data.fim;
+  const auto or_named = [&](TokenId& id, std::string_view name) {
+    if (id == kNoToken) id = find(name);
+  };
+  if (!data.rules && (kind == VocabKind::kSpm || kind == VocabKind::kUnigram)) {
+    // Files that do not say mean SentencePiece's own names.
+    if (kind == VocabKind::kSpm) or_named(bos, "<s>");
+    or_named(eos, "</s>");
+    or_named(unk, "<unk>");
+  }
+  if (!data.rules && kind == VocabKind::kWordPiece) {
+    or_named(bos, "[CLS]");
+    or_named(sep, "[SEP]");
+    or_named(unk, "[UNK]");
+    or_named(mask, "[MASK]");
+  }
+  for (const auto& names : kFimNames) {
+    if (fim.prefix != kNoToken || fim.suffix != kNoToken || fim.middle != kNoToken) break;
+    if (find(names[0]) == kNoToken || find(names[1]) == kNoToken || find(names[2]) == kNoToken) continue;
+    fim.prefix = find(names[0]), fim.suffix = find(names[1]), fim.middle = find(names[2]);
+    or_named(fim.pad, names[3]);
+    or_named(fim.repo, names[4]);
+    or_named(fim.file, names[5]);
+  }
+
+  eog = data.more_eog;
+  for (const TokenId id : {eos, eot}) eog.push_back(id);
+  // A vocabulary with <|return|> and <|call|> uses <|end|> between the messages of one answer.
+  const bool end_is_inner = find("<|return|>") != kNoToken && find("<|call|>") != kNoToken;
+  for (const std::string_view name : kEndNames) {
+    if (!(end_is_inner && name == "<|end|>")) eog.push_back(find(name));
+  }
+  std::sort(eog.begin(), eog.end());
+  eog.erase(std::unique(eog.begin(), eog.end()), eog.end());
+  if (!eog.empty() && eog.front() == kNoToken) eog.erase(eog.begin());
+
+  // Some files mark these as ordinary; a message that spells them must still not end its turn.
+  std::vector<TokenId> ends = eog;
+  ends.push_back(bos);
+  for (const TokenId id : ends) {
+    if (id == kNoToken) continue;
+    TokenType& t = types[static_cast<size_t>(id)];
+    if ((t == TokenType::kNormal || t == TokenType::kUserDefined) && looks_special(text(id))) t = TokenType::kControl;
+  }
+}
+
+Status Vocabulary::make_pieces(const TextRules& rules, char* out) {
+  pieces.resize(size());
+  byte_tokens.fill(kNoToken);
+  for (size_t i = 0; i < size(); ++i) {
+    const std::string_view t = texts[i];
+    const TokenType type = types[i];
+    size_t bytes = t.size();
+    if (is_special(type) && t.size() > kMaxSpecialBytes) {
+      return make_error(ErrorCode::kUnsupported,
+                        "[tokenizer] token {} '{}': a special token of {} bytes, expected at most {}", i, shown(t),
+                        t.size(), kMaxSpecialBytes);
+    }
+    if (!rules.join_with_spaces && kind == VocabKind::kByteBpe &&
+        (type == TokenType::kNormal || type == TokenType::kUnused)) {
+      bytes = write_byte_level(t, out);
+    } else if (kind != VocabKind::kByteBpe && type == TokenType::kByte) {
+      const int byte = parse_byte_text(t);
+      if (byte < 0) {
+        return make_error(ErrorCode::kCorrupt,
+                          "[tokenizer] token {} '{}': a BYTE token's text is not of the form <0x0A>", i, shown(t));
+      }
+      *out = static_cast<char>(byte);
+      bytes = 1;
+      TokenId& slot = byte_tokens[static_cast<size_t>(byte)];
+      if (slot == kNoToken) slot = static_cast<TokenId>(i);
+    } else if (rules.join_with_spaces) {
+      *out = ' ';
+      if (!t.empty()) std::memcpy(out + 1, t.data(), t.size());
+      bytes = t.size() + 1;
+    } else if (kind == VocabKind::kWordPiece) {
+      const std::string piece = word_piece_text(t, rules, is_special(type));
+      std::memcpy(out, piece.data(), piece.size());
+      bytes = piece.size();
+    } else if (rules.marks_spaces && type != TokenType::kControl && type != TokenType::kUnknown) {
+      bytes = write_spaces(t, out);
+    } else if (!t.empty()) {
+      std::memcpy(out, t.data(), t.size());
+    }
+    pieces[i] = {out, bytes};
+    out += bytes;
+  }
+  return {};
 }
 
 }  // namespace minfer

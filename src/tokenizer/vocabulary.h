@@ -13,29 +13,30 @@
 #include <vector>
 
 #include "minfer/error.h"
+#include "tokenizer/rules.h"
 #include "tokenizer/text_map.h"
 #include "tokenizer/vocab.h"
 
 namespace minfer {
 
-enum class VocabKind : uint8_t { kByteBpe, kSpm };
+// U+2581: a space in SentencePiece; the beginning of a word in GGUF's WordPiece vocabularies.
+inline constexpr std::string_view kSpaceMark = "\xe2\x96\x81";
 
 struct Vocabulary {
   VocabKind kind = VocabKind::kByteBpe;
   std::vector<std::string_view> texts;   // [n_vocab] as the file spells them
   std::vector<std::string_view> pieces;  // [n_vocab] the bytes they stand for
   std::vector<TokenType> types;          // [n_vocab]
-  std::vector<float> scores;             // [n_vocab] for kSpm, else empty
+  std::vector<double> scores;            // [n_vocab] for kSpm and kUnigram, else empty
   TextMap index;                         // text -> lowest id with it; empty texts are left out
   std::array<TokenId, 256> byte_tokens;  // the token of one byte (kByteBpe: of its symbol, or unknown), or kNoToken
 
-  TokenId bos = kNoToken, eos = kNoToken, eot = kNoToken, unk = kNoToken, pad = kNoToken;
-  bool add_bos = false, add_eos = false, add_space_prefix = false;
+  TokenId bos = kNoToken, eos = kNoToken, eot = kNoToken, unk = kNoToken, sep = kNoToken, pad = kNoToken,
+          mask = kNoToken;
+  FimTokens fim;
   std::vector<TokenId> eog;  // ascending
-  std::vector<bool> rstrip;  // [n_vocab], or empty
 
-  // `add_bos_default`: for a file that does not say.
-  static Result<Vocabulary> make(const VocabData& data, VocabKind kind, bool add_bos_default);
+  static Result<Vocabulary> make(const VocabData& data, const TextRules& rules);
 
   size_t size() const { return texts.size(); }
   TokenType type(TokenId id) const { return types[static_cast<size_t>(id)]; }
@@ -44,8 +45,15 @@ struct Vocabulary {
   TokenId find(std::string_view text) const { return text.empty() ? kNoToken : index.find(text, texts); }
 
  private:
+  void name_specials(const VocabData& data);
+  Status make_pieces(const TextRules& rules, char* out);
   std::unique_ptr<char[]> arena_;
 };
+
+bool is_special(TokenType type);  // control, unknown or user-defined: never part of ordinary splitting
+
+// The bytes a byte-level token stands for; nullopt if a character of it stands for none.
+std::optional<std::string> byte_level_bytes(std::string_view text);
 
 // The UTF-8 spelling that byte-level BPE gives a byte: itself if it is a printable Latin-1 character, else one of
 // U+0100.. in order.

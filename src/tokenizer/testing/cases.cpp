@@ -7,9 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
-#include <unordered_map>
 
 #include "tokenizer/vocab_from_gguf.h"
 
@@ -66,49 +64,6 @@ void OwnedVocab::link(size_t n_tokens) {
   data.merges.assign(strings.begin() + static_cast<ptrdiff_t>(n_tokens), strings.end());
 }
 
-OwnedVocab vocab_from_hf_json(std::string_view json, std::string pre) {
-  const auto root = nlohmann::json::parse(json);
-  const auto& model = root["model"];
-  OwnedVocab v;
-  v.data.model = pre.empty() ? "llama" : "gpt2";
-  v.data.pre = pre;
-  size_t n = model["vocab"].size();
-  for (const auto& a : root["added_tokens"]) n = std::max(n, a["id"].get<size_t>() + 1);
-  for (const auto& [text, id] : model["vocab"].items()) n = std::max(n, id.get<size_t>() + 1);
-  v.strings.assign(n, "");
-  v.data.types.assign(n, static_cast<int32_t>(TokenType::kNormal));
-  for (const auto& [text, id] : model["vocab"].items()) {
-    v.strings[id] = text;
-    if (pre.empty() && text.size() == 6 && text.starts_with("<0x"))
-      v.data.types[id] = static_cast<int32_t>(TokenType::kByte);
-  }
-  for (const auto& a : root["added_tokens"]) {
-    const size_t id = a["id"];
-    v.strings[id] = a["content"];
-    v.data.types[id] = static_cast<int32_t>(a["special"].get<bool>() ? TokenType::kControl : TokenType::kUserDefined);
-    if (v.strings[id] == "<unk>") v.data.types[id] = static_cast<int32_t>(TokenType::kUnknown);
-  }
-  std::unordered_map<std::string, TokenId> index;
-  for (size_t i = 0; i < n; ++i) index.emplace(v.strings[i], static_cast<TokenId>(i));
-  if (pre.empty()) v.data.scores.assign(n, -1e9f);
-  float rank = 0;
-  for (const auto& m : model["merges"]) {
-    std::string line = m.is_string() ? m.get<std::string>() : m[0].get<std::string>() + " " + m[1].get<std::string>();
-    if (!pre.empty()) {
-      v.strings.push_back(std::move(line));
-      continue;
-    }
-    const std::string joined =
-        m.is_string() ? line.erase(line.find(' ', 1), 1) : m[0].get<std::string>() + m[1].get<std::string>();
-    float& score = v.data.scores[static_cast<size_t>(index.at(joined))];
-    score = std::max(score, -rank);
-    rank += 1;
-  }
-  v.data.add_bos = false;
-  v.link(n);
-  return v;
-}
-
 namespace {
 
 // One field of a protocol buffer message: its number and, by wire type, its value or bytes.
@@ -145,24 +100,33 @@ Field read_field(std::string_view& in) {
 
 OwnedVocab vocab_from_spm_model(std::string_view bytes) {
   OwnedVocab v;
-  v.data.model = "llama";
+  v.data.model = "t5";
+  v.data.add_space_prefix = v.data.remove_extra_whitespaces = true;
   while (!bytes.empty()) {
-    Field piece = read_field(bytes);
-    if (piece.number != 1) continue;
+    Field message = read_field(bytes);
     std::string text;
     float score = 0;
     int32_t type = 1;
-    while (!piece.bytes.empty()) {
-      const Field f = read_field(piece.bytes);
-      if (f.number == 1) text = f.bytes;
-      if (f.number == 2) std::memcpy(&score, f.bytes.data(), 4);
-      if (f.number == 3) type = static_cast<int32_t>(f.value);
+    while (message.number <= 3 && !message.bytes.empty()) {
+      const Field f = read_field(message.bytes);
+      if (message.number == 1) {  // a piece
+        if (f.number == 1) text = f.bytes;
+        if (f.number == 2) std::memcpy(&score, f.bytes.data(), 4);
+        if (f.number == 3) type = static_cast<int32_t>(f.value);
+      } else if (message.number == 2) {  // the trainer's settings
+        if (f.number == 3 && f.value == 2) v.data.model = "llama";
+      } else {  // the normalizer's
+        if (f.number == 2) v.data.charsmap.assign(f.bytes.begin(), f.bytes.end());
+        if (f.number == 3) v.data.add_space_prefix = f.value != 0;
+        if (f.number == 4) v.data.remove_extra_whitespaces = f.value != 0;
+      }
     }
+    if (message.number != 1) continue;
     v.strings.push_back(text);
     v.data.scores.push_back(score);
     v.data.types.push_back(type);
   }
-  v.data.add_bos = false;
+  v.data.add_bos = v.data.add_eos = false;
   v.link(v.strings.size());
   return v;
 }

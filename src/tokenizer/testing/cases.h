@@ -35,9 +35,6 @@ struct OwnedVocab {
   void link(size_t n_tokens);
 };
 
-// A Hugging Face tokenizer.json of model type BPE. `pre` names the pre-tokenizer; empty: SentencePiece style, with
-// scores by the order of the merges.
-OwnedVocab vocab_from_hf_json(std::string_view json, std::string pre);
 // A SentencePiece .model file.
 OwnedVocab vocab_from_spm_model(std::string_view bytes);
 
