@@ -17,7 +17,9 @@ inline KeyCodes load_keys(const int8_t* p) {
 inline I dot_start(int32_t) { return set1_i(0); }
 inline __m256i dot4_8(__m256i acc, __m256i mag, __m256i k, __m256i q) {
   const __m256i pairs = _mm256_maddubs_epi16(mag, _mm256_sign_epi8(q, k));
-  return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  acc = _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  asm("" : "+x"(acc));  // in this order: g++ would turn the sums into trees and spill their leaves
+  return acc;
 }
 inline I dot4(I acc, KeyCodes k, const int8_t* q) {  // q: 4 codes, the same for every slot
   int32_t four;

@@ -34,7 +34,8 @@ template <class F, int T>
 void tile(const Tile& a) {
   constexpr int H = 2;
   constexpr bool kHalf = F::kStep == Step::kHalves || F::kStep == Step::kHalvesMin;
-  constexpr int kChunk = kHalf ? 4 : 8;  // groups that share an integer scale
+  constexpr int kChunk = kHalf ? 4 : 8;         // groups that share an integer scale
+  constexpr int kStart = kHalf ? 0 : F::kBias;  // there `pair` takes the bias out
   const uint8_t* w = a.w;
   const uint8_t* x = a.x;
   __m256 acc[H][T];
@@ -60,7 +61,7 @@ void tile(const Tile& a) {
 #pragma GCC unroll 2
         for (int h = 0; h < H; ++h) {
 #pragma GCC unroll 8
-          for (int t = 0; t < T; ++t) dot[h][t] = start_value < kHalf ? 0 : F::kBias > (x, T, t);
+          for (int t = 0; t < T; ++t) dot[h][t] = start_value<kStart>(x, T, t);
         }
 #pragma GCC unroll 8
         for (int g = c; g < c + kChunk; ++g) {
@@ -95,7 +96,7 @@ void tile(const Tile& a) {
   for (int h = 0; h < H; ++h) {
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
-      if (t < a.tokens) store_tile_row(a, t, 8 * (h), acc[h][t]);
+      if (t < a.tokens) store_tile_row(a, t, 8 * h, acc[h][t]);
     }
   }
 }

@@ -338,7 +338,6 @@ void mix(const AttnTile& t) {
 
 // q8_0: the weight of a position is first multiplied by the scale of the value's block of 32 features.
 void mix_q8(const AttnTile& t) {
-  constexpr int N = vectors_for(kMaxRows, kAcc) >= 2 ? 2 : 1;
   const int step = rows_per_chunk(t.n_rows, kMaxRows);
   const int64_t blocks = t.head_dim / 32;
   for (int r = 0; r < t.n_rows; ++r) std::memset(t.o + r * t.o_stride, 0, static_cast<size_t>(t.o_stride) * 4);
@@ -352,7 +351,7 @@ void mix_q8(const AttnTile& t) {
         store(scales + (p - p0), load_f16(h));
       }
       each_chunk(t.n_rows, step, [&](auto rows, int row) {
-        constexpr int R = decltype(rows)::value;
+        constexpr int R = decltype(rows)::value, N = vectors_for(R, kAcc) >= 2 ? 2 : 1;
         float w[R * kMixPositions];
         for (int r = 0; r < R; ++r) {
           const int begin = t.begin[row + r] > p0 ? t.begin[row + r] : p0;
