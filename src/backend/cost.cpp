@@ -91,6 +91,13 @@ Cost node_cost(const NodeDesc& node) {
       for (size_t i = 1; i <= g && i < node.in.size(); ++i) cost.flops += matmul_flops(rows(0), in(i));
       break;
     }
+    case Op::kNormMatMulGroup: {
+      add_inputs(0, node.in.size());
+      cost.flops = count_of(in(0)) * 4;
+      const auto g = static_cast<size_t>(a.n_group);
+      for (size_t i = 2; i <= g + 1 && i < node.in.size(); ++i) cost.flops += matmul_flops(rows(0), in(i));
+      break;
+    }
     case Op::kMoeMatMul: {
       const double picks = count_of(in(2));
       const double experts = std::min(picks, static_cast<double>(in(1).shape[0]));  // at most so many are read

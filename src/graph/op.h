@@ -53,8 +53,10 @@ enum class Op : uint8_t {
                  //   and no q_norm)  attrs: n_head, n_head_kv, head_dim, rope_style, eps
   kAttention,    // q f32[n, H*D], region K, region V, positions, seqs, block_table -> f32[n, H*D]
                  //   attrs: those of kAttnScores; n_kv is read by the decomposition only
+  kNormMatMulGroup,  // x f32[n, k], gains f32[k], w_0..w_{g-1}, b_0..b_{g-1} (absent allowed) -> y_0..y_{g-1}
+                     //   matmul_group of rms_norm_mul(x, gains)  attrs: eps, n_group
 };
-inline constexpr int kOpCount = static_cast<int>(Op::kAttention) + 1;
+inline constexpr int kOpCount = static_cast<int>(Op::kNormMatMulGroup) + 1;
 
 enum class Act : uint8_t { kSilu, kGeluTanh, kGeluErf, kGeluQuick, kRelu, kRelu2, kTanh, kSigmoid };
 enum class RopeStyle : uint8_t { kInterleaved, kNeox };  // pairs (2i, 2i+1) / (i, i + n_rot/2)
@@ -76,7 +78,7 @@ struct Attrs {
   int32_t n_kv = 0;        // kAttnScores: positions covered by its output, a multiple of 256
   int32_t top_k = 0;       // kMoe*
   bool norm_topk = false;  // kMoeRoute: weights of the chosen experts sum to 1 (softmax over all, then renormalise)
-  int32_t n_group = 0;     // kMatMulGroup
+  int32_t n_group = 0;     // kMatMulGroup, kNormMatMulGroup
   int32_t layer = -1;      // for messages, traces and dumps; -1 outside the layers
   bool operator==(const Attrs&) const = default;
 };

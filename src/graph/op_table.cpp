@@ -35,6 +35,7 @@ constexpr std::array<OpInfo, kOpCount> kTable = {{
     {"gated_act", kComposite, kPure, infer_gated_act, 2, 2},
     {"rope_store", kComposite, kWrites, infer_rope_store, 9, 9, 6, 7},
     {"attention", kComposite, kPure, infer_attention, 6, 6, 1, 2},
+    {"norm_matmul_group", kComposite, kPure, infer_norm_matmul_group, 4, 10},
 }};
 
 // A shape is made of 31-bit attributes and checked tensor dimensions, but their product is not: it is bounded here so

@@ -84,6 +84,10 @@ std::vector<Case> good_cases() {
        {f({3, 128}), f({3, 64}), f({3, 64}), f({32}), kAbsent, f({3, 32}), kRegion, kRegion, p},
        {f({3, 128})}},
       {Op::kAttention, a, {f({3, 128}), kRegion, kRegion, p, p, table}, {f({3, 128})}},
+      {Op::kNormMatMulGroup,
+       with(none, [](Attrs& x) { x.n_group = 2; }),
+       {f({3, 32}), f({32}), of(DType::kQ8_0, {5, 32}), f({6, 32}), kAbsent, f({6})},
+       {f({3, 5}), f({3, 6})}},
   };
 }
 
@@ -134,8 +138,8 @@ TEST(ShapeRules, RefuseEveryDamagedInput) {
       if (good.in[n].absent) continue;
       Case c = good;
       // inputs that may be absent: q_norm, biases, the residual
-      const bool optional = (c.op == Op::kMatMulGroup && n >= 3) || (c.op == Op::kMatMulAdd && n >= 2) ||
-                            (c.op == Op::kRopeStore && n == 3);
+      const bool optional = (c.op == Op::kMatMulGroup && n >= 3) || (c.op == Op::kNormMatMulGroup && n >= 4) ||
+                            (c.op == Op::kMatMulAdd && n >= 2) || (c.op == Op::kRopeStore && n == 3);
       c.in[n] = kAbsent;
       if (!optional) expect_refused(c, fmt::format("input {} absent", n));
       c.in[n] = of(DType::kI64, good.in[n].shape);
@@ -229,6 +233,10 @@ TEST(ShapeRules, SayWhatIsWrong) {
        with(none, [](Attrs& x) { x.n_group = 2; }),
        {f({3, 32}), f({5, 32}), f({6, 32}), f({6}), kAbsent},
        "expected f32 [5]"},
+      {Op::kNormMatMulGroup,
+       with(none, [](Attrs& x) { x.n_group = 1; }),
+       {f({3, 32}), f({31}), f({5, 32}), kAbsent},
+       "expected f32 [32]"},
       {Op::kMatMulAdd, none, {f({3, 32}), f({5, 32}), kAbsent, f({5})}, "input 3 (residual)"},
       {Op::kGatedAct, none, {f({3, 8}), f({8, 3})}, "found [8, 3], expected [3, 8]"},
       {Op::kRopeStore,

@@ -103,6 +103,8 @@ struct MatmulKernels {
                      int tokens, int width, int64_t k,
                      float* dst);  // [k][width]
   FormatKernels formats[kFmtCount];
+  // y = x / sqrt(mean(x^2) + eps) * w, all [d]: of the row kernels, set by matmul/matmul_ops.cpp.
+  void (*rms_norm)(const float* x, const float* w, float eps, float* y, int64_t d);
 };
 
 // Each fills a zeroed table; safe to call on a processor without the instructions.

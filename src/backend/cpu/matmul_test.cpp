@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/cpu/matmul/matmul_ops.h"
+#include "backend/cpu/ops/op_lists.h"
 #include "backend/ref/ref_kernels.h"
 #include "base/f16.h"
 
@@ -299,6 +300,43 @@ TEST_P(MatMul, AddAndGroup) {
       ASSERT_TRUE(equal_rows(g0, y0, n)) << label(t, isa, n, 40, k, threads);
       ASSERT_TRUE(equal_rows(g1, y1, n)) << label(t, isa, n, 17, k, threads);
       ASSERT_TRUE(equal_rows(g2, want2, n)) << label(t, isa, n, 33, k, threads);
+    }
+  }
+}
+
+// The bits of rms_norm_mul and matmul_group one after the other, for one token and for many, whatever the split.
+TEST_P(MatMul, NormedGroup) {
+  const DType t = GetParam();
+  std::mt19937 rng(11);
+  for (const int64_t k : {int64_t{256}, int64_t{1280}, int64_t{9216}}) {
+    Tensor w0(t, {40, k}), w1(DType::kF16, {17, k}), b1(DType::kF32, {17}), gains(DType::kF32, {k});
+    Tensor x(DType::kF32, {21, k});
+    for (Tensor* w : {&w0, &w1}) fill_weights(*w, rng, false);
+    for (Tensor* a : {&x, &b1, &gains}) fill_activations(*a, rng, false);
+    const PackedWeight p0 = pack(w0), p1 = pack(w1);
+    const TensorView absent;
+    Attrs norm, group;
+    norm.eps = group.eps = 1e-5f;
+    group.n_group = 2;
+    for (const IsaLevel isa : isas()) {
+      for (const int64_t n : {1, 3, 21}) {
+        const int threads = n == 3 ? 2 : 3;
+        const Tensor xn = take_rows(x, n);
+        Tensor y(DType::kF32, {n, k}), want0(DType::kF32, {n, 40}), want1(DType::kF32, {n, 17}),
+            got0(DType::kF32, {n, 40}), got1(DType::kF32, {n, 17});
+        ASSERT_TRUE(run_kernel(row_kernels(Op::kRmsNormMul, isa)[0], Op::kRmsNormMul, norm, {xn.view, gains.view},
+                               {y.view}, threads)
+                        .ok());
+        ASSERT_TRUE(run_kernel(matmul_op_kernels(Op::kMatMulGroup, isa)[0], Op::kMatMulGroup, group,
+                               {y.view, p0.view, p1.view, absent, b1.view}, {want0.view, want1.view}, threads)
+                        .ok());
+        ASSERT_TRUE(run_kernel(matmul_op_kernels(Op::kNormMatMulGroup, isa)[0], Op::kNormMatMulGroup, group,
+                               {xn.view, gains.view, p0.view, p1.view, absent, b1.view}, {got0.view, got1.view},
+                               threads)
+                        .ok());
+        ASSERT_TRUE(equal_rows(got0, want0, n)) << label(t, isa, n, 40, k, threads);
+        ASSERT_TRUE(equal_rows(got1, want1, n)) << label(t, isa, n, 17, k, threads);
+      }
     }
   }
 }

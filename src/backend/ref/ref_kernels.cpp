@@ -37,7 +37,8 @@ std::span<const Kernel> ref_kernels(Op op) {
     case Op::kMatMulAdd:
     case Op::kGatedAct:
     case Op::kRopeStore:
-    case Op::kAttention: break;
+    case Op::kAttention:
+    case Op::kNormMatMulGroup: break;
   }
   return {};
 }

@@ -29,6 +29,10 @@ ValueId Definition::emit(Op op, const Attrs& attrs, std::vector<ValueId> inputs,
   return id;
 }
 
+void Definition::emit_all(Op op, const Attrs& attrs, std::vector<ValueId> inputs) {
+  nodes_.push_back(Node{op, attrs, std::move(inputs), node_.outputs});
+}
+
 void Definition::emit_effect(Op op, const Attrs& attrs, std::vector<ValueId> inputs) {
   nodes_.push_back(Node{op, attrs, std::move(inputs), {}});
 }
@@ -41,6 +45,7 @@ DefineFn find_definition(Op op) {
     case Op::kGatedAct: return define_gated_act;
     case Op::kRopeStore: return define_rope_store;
     case Op::kAttention: return define_attention;
+    case Op::kNormMatMulGroup: return define_norm_matmul_group;
     default: return nullptr;
   }
 }

@@ -30,6 +30,8 @@ class Definition {
   void emit_to(ValueId out, Op op, const Attrs& attrs, std::vector<ValueId> inputs);
   // Appends a node with one new output of this shape, f32.
   ValueId emit(Op op, const Attrs& attrs, std::vector<ValueId> inputs, const Shape& shape, const char* part);
+  // Appends a node that makes all of the composite's own outputs.
+  void emit_all(Op op, const Attrs& attrs, std::vector<ValueId> inputs);
   // Appends a node without outputs.
   void emit_effect(Op op, const Attrs& attrs, std::vector<ValueId> inputs);
 

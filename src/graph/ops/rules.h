@@ -31,6 +31,7 @@ Result<Descs> infer_matmul_add(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_gated_act(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_rope_store(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_attention(const Attrs& attrs, const Descs& in);
+Result<Descs> infer_norm_matmul_group(const Attrs& attrs, const Descs& in);
 
 void define_rms_norm_mul(Definition& d);
 void define_matmul_group(Definition& d);
@@ -38,5 +39,6 @@ void define_matmul_add(Definition& d);
 void define_gated_act(Definition& d);
 void define_rope_store(Definition& d);
 void define_attention(Definition& d);
+void define_norm_matmul_group(Definition& d);
 
 }  // namespace minfer

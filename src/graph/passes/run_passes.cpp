@@ -14,6 +14,7 @@ constexpr Pass kFusions[] = {
     {"fuse_gated_act", fuse_gated_act},
     {"fuse_matmul_add", fuse_matmul_add},
     {"fuse_matmul_group", fuse_matmul_group},
+    {"fuse_norm_matmul", fuse_norm_matmul},
     {"fuse_rope_store", fuse_rope_store},
     {"fuse_attention", fuse_attention},
     {"remove_dead", remove_dead},

@@ -35,20 +35,24 @@ struct Plan {
   int64_t n, k;
   bool any_q = false, any_f = false;
   bool redundant;
-  int64_t q8, f32, unpack;  // bytes: of each form (one copy), and per worker
+  int64_t q8, f32, unpack, norm;  // bytes: of each form (one copy), and per worker
 
-  Plan(const MatmulKernels& kernels, std::span<const TensorView> weights, int64_t n_, int64_t k_) : n(n_), k(k_) {
+  Plan(const MatmulKernels& kernels, Op op, std::span<const TensorView> weights, int64_t n_, int64_t k_)
+      : n(n_), k(k_) {
     for (const TensorView& w : weights) (packed_is_float(packed_format(w.dtype)) ? any_f : any_q) = true;
     redundant = n * k <= kRedundantValues;
     q8 = any_q ? q8_bytes(kernels, n, k) : 0;
     f32 = any_f && n > 1 ? f32_bytes(kernels, n, k) : 0;  // one row is its own float form
     unpack = unpack_bytes(kernels);
+    norm = op == Op::kNormMatMulGroup ? (std::min<int64_t>(n, kMaxTile) * k * 4 + 63) / 64 * 64 : 0;
   }
-  int64_t bytes(int n_threads) const { return (redundant ? n_threads : 1) * (q8 + f32) + n_threads * unpack; }
+  int64_t bytes(int n_threads) const { return (redundant ? n_threads : 1) * (q8 + f32) + n_threads * (unpack + norm); }
 };
 
-// The node's weights lie at inputs 1..count.
-int weight_count(Op op, const Attrs& attrs) { return op == Op::kMatMulGroup ? attrs.n_group : 1; }
+// The node's weights: inputs first_weight .. first_weight + weight_count - 1; in groups the biases follow.
+int first_weight(Op op) { return op == Op::kNormMatMulGroup ? 2 : 1; }
+bool is_group(Op op) { return op == Op::kMatMulGroup || op == Op::kNormMatMulGroup; }
+int weight_count(Op op, const Attrs& attrs) { return is_group(op) ? attrs.n_group : 1; }
 
 Rows rows_of(const TensorView& v) { return Rows{v.data, v.row_bytes}; }
 
@@ -56,8 +60,8 @@ Rows rows_of(const TensorView& v) { return Rows{v.data, v.row_bytes}; }
 
 Refusal accept_dense(const NodeDesc& node) {
   const int count = weight_count(node.op, node.attrs);
-  for (int i = 1; i <= count; ++i) {
-    const TensorView& w = node.in[static_cast<size_t>(i)];
+  for (int i = 0; i < count; ++i) {
+    const TensorView& w = node.in[static_cast<size_t>(first_weight(node.op) + i)];
     if (w.layout != Layout::kPacked) return "needs packed weights, got plain";
     if (packed_format(w.dtype) == kFmtCount) {
       return "no matmul kernel for weights of type " + std::string(dtype_info(w.dtype).name);
@@ -68,14 +72,17 @@ Refusal accept_dense(const NodeDesc& node) {
 }
 
 size_t dense_scratch(const MatmulKernels& kernels, const NodeDesc& node, int n_threads) {
-  const auto weights = node.in.subspan(1, static_cast<size_t>(weight_count(node.op, node.attrs)));
-  return static_cast<size_t>(Plan(kernels, weights, node.in[0].shape.rows(), node.in[0].shape.last()).bytes(n_threads));
+  const auto weights = node.in.subspan(static_cast<size_t>(first_weight(node.op)),
+                                       static_cast<size_t>(weight_count(node.op, node.attrs)));
+  return static_cast<size_t>(
+      Plan(kernels, node.op, weights, node.in[0].shape.rows(), node.in[0].shape.last()).bytes(n_threads));
 }
 
 void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Worker& worker) {
   const int count = weight_count(op, *args.attrs);
+  const TensorView* weights = args.in + first_weight(op);
   const TensorView& x = args.in[0];
-  const Plan plan(kernels, std::span(args.in + 1, static_cast<size_t>(count)), x.shape.rows(), x.shape.last());
+  const Plan plan(kernels, op, std::span(weights, static_cast<size_t>(count)), x.shape.rows(), x.shape.last());
   if (plan.n == 0) return;
   MINFER_DCHECK(static_cast<int64_t>(args.scratch_bytes) >= plan.bytes(worker.count()));
 
@@ -85,7 +92,13 @@ void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Work
   uint8_t* scratch = reinterpret_cast<uint8_t*>(args.scratch);
   const int64_t copies = plan.redundant ? worker.count() : 1;
   uint8_t* mine = scratch + (plan.redundant ? worker.index() : 0) * (plan.q8 + plan.f32);
-  uint8_t* unpacked = scratch + copies * (plan.q8 + plan.f32) + worker.index() * plan.unpack;
+  uint8_t* own = scratch + copies * (plan.q8 + plan.f32) + worker.index() * (plan.unpack + plan.norm);
+  uint8_t* unpacked = own;
+  if (op == Op::kNormMatMulGroup) {
+    act.gains = args.in[1].as<float>();
+    act.eps = args.attrs->eps;
+    act.normed = reinterpret_cast<float*>(own + plan.unpack);
+  }
   if (plan.any_q) {
     act.q = make_tiling(kernels.widths, plan.n);
     act.q8 = mine;
@@ -101,6 +114,10 @@ void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Work
   if (plan.any_f && plan.n == 1) {
     act.f = make_tiling(kernels.float_widths, 1);
     act.f32 = x.as<float>();
+    if (act.gains != nullptr) {
+      act.f32 = act.normed;
+      if (!plan.any_q || !plan.redundant) kernels.rms_norm(x.as<float>(), act.gains, act.eps, act.normed, plan.k);
+    }
   }
 
   // Work is a list of (token block, weight, chunk of row groups), in this order.
@@ -108,7 +125,7 @@ void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Work
   int64_t chunk[kMaxOutputs], chunks_before[kMaxOutputs + 1] = {0};
   const bool many = plan.n > kMaxTile;
   for (int i = 0; i < count; ++i) {
-    const TensorView& w = args.in[1 + i];
+    const TensorView& w = weights[i];
     Piece& p = piece[i];
     p.format = packed_format(w.dtype);
     p.w = reinterpret_cast<const uint8_t*>(w.data);
@@ -117,7 +134,7 @@ void run_dense(const MatmulKernels& kernels, Op op, const KernelArgs& args, Work
     p.m = w.shape[w.shape.rank - 2];
     p.y = rows_of(args.out[i]);
     p.bias = nullptr;
-    if (op == Op::kMatMulGroup && !args.in[1 + count + i].absent()) p.bias = args.in[1 + count + i].as<float>();
+    if (is_group(op) && !weights[count + i].absent()) p.bias = weights[count + i].as<float>();
     if (op == Op::kMatMulAdd) {
       if (!args.in[2].absent()) p.bias = args.in[2].as<float>();
       p.residual = rows_of(args.in[3]);

@@ -1,4 +1,5 @@
-// Matmuls of one activation matrix with one or more packed weights: kMatMul, kMatMulAdd and kMatMulGroup.
+// Matmuls of one activation matrix with one or more packed weights: kMatMul, kMatMulAdd, kMatMulGroup and
+// kNormMatMulGroup.
 // Threads: run_dense is called by every worker of the run.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The matmul ops of the cpu backend: kernel lists for kMatMul, kMatMulGroup, kMatMulAdd and kMoeMatMul over packed
-// weights (pack.h). Other ops have an empty list here.
+// The matmul ops of the cpu backend: kernel lists for kMatMul, kMatMulGroup, kNormMatMulGroup, kMatMulAdd and
+// kMoeMatMul over packed weights (pack.h). Other ops have an empty list here.
 #pragma once
 
 #include <span>

@@ -49,24 +49,46 @@ const uint8_t* Activations::at(bool is_float, int64_t tile, int64_t k0) const {
   return q8 + (tile * q.full * (k / kActBlock) + k0 / kActBlock * q.width(tile)) * kActBytes;
 }
 
-int64_t activation_pieces(const Activations& a) { return (a.q.count + a.f.count) * segments(a.k); }
+int64_t activation_pieces(const Activations& a) {
+  return (a.q.count + a.f.count) * (a.gains == nullptr ? segments(a.k) : 1);
+}
+
+namespace {
+
+void fill_segment(const Activations& a, bool is_float, int64_t tile, const float* const* rows, int64_t k0) {
+  const Tiling& t = a.tiling(is_float);
+  const int64_t k = std::min(kSegment, a.k - k0);
+  const float* x[kMaxTile];
+  const int tokens = t.tokens(tile);
+  for (int j = 0; j < tokens; ++j) x[j] = rows[j] + k0;
+  uint8_t* dst = const_cast<uint8_t*>(a.at(is_float, tile, k0));
+  if (is_float) {
+    a.kernels->interleave(x, tokens, t.width(tile), k, reinterpret_cast<float*>(dst));
+  } else {
+    a.kernels->quantize(x, tokens, t.width(tile), k, dst);
+  }
+}
+
+}  // namespace
 
 void fill_activations(const Activations& a, const Rows& rows, int64_t begin, int64_t end) {
-  const int64_t n_seg = segments(a.k);
+  const int64_t n_seg = a.gains == nullptr ? segments(a.k) : 1;
   for (int64_t i = begin; i < end; ++i) {
     const bool is_float = i / n_seg >= a.q.count;
     const Tiling& t = a.tiling(is_float);
     const int64_t tile = is_float ? i / n_seg - a.q.count : i / n_seg;
-    const int64_t k0 = i % n_seg * kSegment, k = std::min(kSegment, a.k - k0);
     const float* x[kMaxTile];
-    const int tokens = t.tokens(tile);
-    for (int j = 0; j < tokens; ++j) x[j] = rows.at(t.first(tile) + j) + k0;
-    uint8_t* dst = const_cast<uint8_t*>(a.at(is_float, tile, k0));
-    if (is_float) {
-      a.kernels->interleave(x, tokens, t.width(tile), k, reinterpret_cast<float*>(dst));
-    } else {
-      a.kernels->quantize(x, tokens, t.width(tile), k, dst);
+    for (int j = 0; j < t.tokens(tile); ++j) x[j] = rows.at(t.first(tile) + j);
+    if (a.gains == nullptr) {
+      fill_segment(a, is_float, tile, x, i % n_seg * kSegment);
+      continue;
     }
+    for (int j = 0; j < t.tokens(tile); ++j) {
+      float* y = a.normed + j * a.k;
+      a.kernels->rms_norm(x[j], a.gains, a.eps, y, a.k);
+      x[j] = y;
+    }
+    for (int64_t k0 = 0; k0 < a.k; k0 += kSegment) fill_segment(a, is_float, tile, x, k0);
   }
 }
 

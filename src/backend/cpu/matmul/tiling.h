@@ -37,9 +37,13 @@ struct Rows {
 struct Activations {
   const MatmulKernels* kernels = nullptr;
   int64_t k = 0;
-  Tiling q, f;            // n = 0 where the form is not needed
-  uint8_t* q8 = nullptr;  // quantized form
-  float* f32 = nullptr;   // float form
+  Tiling q, f;  // n = 0 where the form is not needed
+  // Where rows are normalised first: the gains [k], else null, and this worker's scratch for the rows of a tile.
+  const float* gains = nullptr;
+  float eps = 0.0f;
+  float* normed = nullptr;  // [kMaxTile][k]; one row and no quantized form: it stays there as the float form
+  uint8_t* q8 = nullptr;    // quantized form
+  float* f32 = nullptr;     // float form
 
   const Tiling& tiling(bool is_float) const { return is_float ? f : q; }
   // Tile `tile` at value `k0` of k (a multiple of 32 for the quantized form).
@@ -50,7 +54,8 @@ struct Activations {
 int64_t q8_bytes(const MatmulKernels& kernels, int64_t n, int64_t k);
 int64_t f32_bytes(const MatmulKernels& kernels, int64_t n, int64_t k);
 
-// Fills both forms, the tiles split into pieces of one segment each, of which this call does [begin, end).
+// Fills both forms, the tiles split into pieces of one segment each (whole tiles where rows are normalised), of which
+// this call does [begin, end).
 int64_t activation_pieces(const Activations& a);
 void fill_activations(const Activations& a, const Rows& x, int64_t begin, int64_t end);
 
