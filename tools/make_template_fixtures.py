@@ -6,6 +6,7 @@ controls, {% generation %}, its tojson, raise_exception and strftime_now (here w
     python3 -m venv env && env/bin/pip install jinja2==3.1.6
     env/bin/python tools/make_template_fixtures.py
 """
+import copy
 import datetime
 import json
 import pathlib
@@ -207,6 +208,46 @@ missing in s
 5|items|list
 5 is divisibleby 0
 dict(1)
+2**63, 2**64, -2**63, 2**100 - 2**99, 10**30 // 7, -10**30 // 7, 10**30 % -7, 2**64 * 3, 10**20 / 3, 9007199254740993 / 3
+9223372036854775807 + 1, -9223372036854775808 - 1, 9223372036854775807 * 2, -(-9223372036854775808), (-9223372036854775808)|abs
+123456789012345678901234567890, 0xffffffffffffffffffff, big + 1, big // 2, big == 2**64 - 1, big > 1e19, big < 1.8446744073709552e19
+2**64 == 2.0**64, 2**64 in [2.0**64], {2**64: 'a'}[2.0**64], 2**53 + 1 == 2.0**53, (2**64)|tojson, (2**64)|float, (2**70)|round(-3)
+'123456789012345678901234567890'|int, 1e25|int, '0xffffffffffffffffffff'|int(0, 16), '%d' % 2**70, '%x' % 2**70, '{:,}'.format(10**20), '{:b}'.format(2**65)
+l[2**70:], l[-2**70:], s[:2**70], l[2**70], 2**64 is integer, 2**64 is number, 2**64 is even, 'x' * -2**70
+(1)[1:3], none[1:], {}[1:2], 'abc'[1:'a'], (1.5)[::2], [][1.5], true.x, (2.5).is_integer(), [1][none], 'a'['b'], {'a': 1}[[]]
+1[0], 1.5[0], none[0], true['x'], (1, 2)['a'], {}.x, [].x, ''.x
+{'b': 1, 'a': 2}|pprint, [1, 'a', none]|pprint, s|pprint, messages|pprint, (u * 12)|pprint, [s * 9, 'two words ' * 9]|pprint, {1: 'x', none: 'y', 'z': [2]}|pprint
+('key value ' * 12)|pprint, {'k': 'key value ' * 12, 'nested': {'list': l * 20}}|pprint, (multi * 6)|pprint, (1,)|pprint, [(1, 2), ()]|pprint
+'<b>Bold</b> &amp; <!-- c <i> --> x  y'|striptags, 'a < b > c'|striptags, '&lt;&eacute;&notit;&#65;&#x41;&#128;&unknown;&amp'|striptags, '<!-- open'|striptags, 5|striptags
+'see http://example.com/a?b=c, (www.example.org) and me@example.org.'|urlize, 'http://10.0.0.1:80/x'|urlize(9), 'a.example.com x.y'|urlize(target='_blank', nofollow=true)
+'mailto:a@b.co <http://x.io> ftp://q.r https://[::1]/ http://x'|urlize(extra_schemes=['ftp://']), '@a@b.co a@b a@b.c_d'|urlize(rel='me')
+'the quick brown-fox jumps over--the lazy dog'|wordwrap(10), 'averyveryverylongword and more'|wordwrap(8), 'averyveryverylongword and more'|wordwrap(8, false), 'a-b-c-d-e well-known e-mail'|wordwrap(5)
+multi|wordwrap(4), 'one two'|wordwrap(3, wrapstring='|'), 'well-known facts'|wordwrap(6, break_on_hyphens=false), '  lead and trail  '|wordwrap(6), 'x'|wordwrap(0)
+[7]|random, []|random, ''|random, lipsum is callable
+[1, 'a']|map('abs')|first, [1, 'a']|select('odd')|first, [1]|map('nope')|string is string, []|map('nope')|list, 5|items is defined
+'{:05}|{:<05}|{:^010}|{:020,}|{:012,.2f}|{:08_x}'.format('ab', 42, 0, 17, 1234.5, 255), '{:^5}|{:5}'.format(true, false), '{:z.1f}'.format(-0.01)
+'{0[0]} {}'.format('ab', 1), '{[0]}'.format([1])
+'{} {0}'.format(1)
+'{1} {}'.format(1, 2)
+'{:,}'.format('a')
+'{:+}'.format('a')
+'%5%' % 1
+'%s %5%' % 1
+'ΑΣ ΣΑΣ'|capitalize, 'ΑΣ'.capitalize(), ('<'|e).partition('l'), ('<'|e).join([1, '<'])
+range(3) in {}, {range(2): 1}[range(2)], {1: 2}.keys()
+{1: 2}|xmlattr
+[1] in {1: 2}.keys()
+s|attr(1)
+(e ~ 'inf')|float|int
+dict(missing, a=1)
+{} is test
+[1]|map('abs')|join, [1, 'a']|map('abs')|list
+1 // 0 + 2**70
+2**70 % 0
+2**5000 / 3
+2.0**2000
+10**400 * 1.0
+5|round(-2, 'ceil'), 2**60|round(2, 'floor'), -7|round(1, 'floor')
 """.strip("\n").split("\n")
 
 # Errors whose wording is not kept.
@@ -279,6 +320,51 @@ TEMPLATES = [
     "{%- macro json_type(v) -%}\n  {%- if v is string -%}str\n  {%- elif v is boolean -%}bool\n  {%- elif v is mapping -%}{ {%- for k, x in v | dictsort -%}{{ k }}: {{ json_type(x) }}{{ ', ' if not loop.last }}{%- endfor -%} }\n  {%- else -%}other\n  {%- endif -%}\n{%- endmacro -%}\n{{ json_type({'b': 'x', 'a': {'c': true}, 'd': 1}) }}",
 ]
 
+# Where names live, lazy iterators, what Jinja computes while it compiles.
+TEMPLATES += [
+    "{% for i in [1,2] %}{{ n }}{% endfor %}{% set n = 1 %}{{ n }}",
+    "{% for i in [1,2] %}{{ n }}{% set n = i %}{% endfor %}",
+    "{{ n }}{% for i in [1,2] %}{{ n }}{% endfor %}{% set n = 1 %}",
+    "{% if z %}{% set n = 3 %}{% endif %}{% for i in [1] %}{{ n }}{% endfor %}",
+    "{% if z %}{% set n = 3 %}{% else %}{% set n = 4 %}{% endif %}{{ n }}",
+    "{% for i in [1] %}{{ n }}{% endfor %}{% if z %}{% set n = 3 %}{% else %}{% set n = 4 %}{% endif %}{{ n }}",
+    "{% for i in [1] %}{{ n }}{% endfor %}{% if not z %}{% set n = 3 %}{% endif %}{{ n }}",
+    "{% for i in [1] %}{{ n }}{% endfor %}{% macro n() %}{% endmacro %}",
+    "{% for i in [1] %}{% for j in [1] %}{{ n }}{% endfor %}{% set n = 5 %}{{ n }}{% endfor %}{{ n }}",
+    "{% macro m() %}{{ n }}{% endmacro %}{{ m() }}{% set n = 5 %}{{ m() }}",
+    "{% set x %}{{ n }}{% endset %}{% set n = 1 %}{{ x }}",
+    "{% filter upper %}{{ s }}{% endfilter %}{% set s = 'q' %}",
+    "{% with %}{{ s }}{% endwith %}{% set s = 'q' %}",
+    "{% with s = s %}{{ s }}{% endwith %}{% set s = 'q' %}",
+    "{% for s in s %}{{ s }}{% endfor %}{% set s = 'q' %}",
+    "{% for i in [1] if n %}{{ n }}{% endfor %}{% set n = 1 %}{{ n }}",
+    "{% for i in n|string %}{{ n }}{% endfor %}{% set n = 1 %}{{ n }}",
+    "{% set n = n + 1 %}{{ n }}{% for i in [1, 2] %}{% set n = n + 1 %}{{ n }}{% endfor %}{{ n }}",
+    "{% for i in [1] %}{% if z %}{% set n = 1 %}{% endif %}{{ n }}{% endfor %}{% set n = 5 %}",
+    "{% generation %}{{ n }}{% endgeneration %}{% set n = 1 %}",
+    "{% block b %}{{ n }}{% endblock %}{% set n = 1 %}",
+    "{% macro m() %}{{ caller(1) }}{% endmacro %}{% call(x) m() %}{{ n }}{% endcall %}{% set n = 1 %}",
+    "{% for i in [1] %}{{ range(2) }}{% endfor %}{% set range = 1 %}",
+    "{% for i in [1] %}{{ n }}{% endfor %}{% for i in [1] %}{% set n = 4 %}{{ n }}{% endfor %}{{ n }}",
+    "{% set n %}{{ n }}{% endset %}{{ n }}",
+    "{% if z %}{% for i in [1] %}{{ n }}{% endfor %}{% endif %}{% for i in [1] %}{{ n }}{% endfor %}{% set n = 4 %}",
+    "{% if z %}{% set n = 3 %}{% elif not z %}{% for i in [1] %}{{ n }}{% endfor %}{% endif %}{% set n = 4 %}",
+    "{% macro m(a, n=n, b=c, c=a) %}{{ a }}{{ n }}{{ b }}{{ c }}{% endmacro %}{{ m(1) }}{{ m(1, n=2, c=3) }}",
+    "{% macro m() %}{{ caller }}{{ caller.name }}{% endmacro %}{% call m() %}{% endcall %}{{ m.caller }}",
+    "{% filter wordcount %}a b{% endfilter %}",
+    "{% for i in l %}{% for j in l if loop.first %}{{ j }}{% endfor %}{{ loop }}{% endfor %}",
+    "{% set g = [1, 'a', 2] | map('abs') %}{{ g | first }}{% for x in g %}{{ x }}{% endfor %}",
+    "{% for x in [1, 2, 'a'] | select('odd') %}{{ x }}{% break %}{% endfor %}",
+    "{{ n }}{#",
+    "{% for i in [1, 2] %}{% continue %}{% else %}e{% endfor %}{% for i in [1, 2] %}{{ i }}{% break %}{% else %}e{% endfor %}{% for i in [1, 2] %}{% if i == 2 %}{% break %}{% endif %}{% else %}e{% endfor %}",
+    "{% for i in l %}{% generation %}{% continue %}{% endgeneration %}{% endfor %}",
+    "{{ '%(a)s%s' % {'a': 1} }}",
+    "{{ '%s%(a)s' % {'a': 1} }}{{ -2 | round(-2, 'ceil') }}{{ (-2) | round(-2, 'ceil') }}",
+    "{{ n }}{% raw %}",
+    "{% set x = (1)[1:3] %}",
+    "{% for group in people | groupby('age') %}{{ group.grouper }}{{ group.list | length }}{{ group[0] }}{% endfor %}",
+]
+
 SYNTAX_ERRORS = [
     "{% if true %}", "{{ 1 +", "{{ }}", "{% endif %}", "{{ 'abc }}", "{{ (1 }}", "{{ 1) }}", "{# open", "{% raw %}x",
     "{% for x in %}{% endfor %}", "{% set 1 = 2 %}", "{% unknown %}", "{{ a b }}", "{{ 1 is }}", "{{ x | }}", "{% break %}",
@@ -290,10 +376,10 @@ SYNTAX_ERRORS = [
 def render(env, source):
     try:
         template = env.from_string(source)
-    except (jinja2.exceptions.TemplateSyntaxError, SyntaxError):
+    except (jinja2.exceptions.TemplateSyntaxError, SyntaxError, ValueError):
         return {"syntax_error": True}
     try:
-        return {"expected": template.render(**VARIABLES)}
+        return {"expected": template.render(**copy.deepcopy(VARIABLES))}
     except jinja2.exceptions.TemplateSyntaxError:
         return {"syntax_error": True}
     except Exception as e:  # every kind: what Python says is the fixture

@@ -2,6 +2,7 @@
 // tools/make_template_fixtures.py).
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -21,15 +22,17 @@ std::tm pinned_clock() {  // Thursday 2026-01-15 12:00:00
   return t;
 }
 
-TEST(Fixtures, RenderAsJinja2Does) {
-  std::ifstream in(std::string(MINFER_SOURCE_DIR) + "/tests/data/chat/fixtures.json", std::ios::binary);
+Result<Value> read_json(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
-  const auto file = parse_json(text.str());
-  ASSERT_TRUE(file.ok()) << file.error().message;
+  return parse_json(text.str());
+}
+
+RenderOptions options_of(const Value& file) {
   RenderOptions options;
   options.now = pinned_clock();
-  for (const auto& [key, value] : file->find("variables")->as_dict().entries()) {
+  for (const auto& [key, value] : file.find("variables")->as_dict().entries()) {
     if (key.as_string() == "bos_token") {
       options.bos_token = value.as_string();
     } else if (key.as_string() == "eos_token") {
@@ -38,6 +41,13 @@ TEST(Fixtures, RenderAsJinja2Does) {
       options.kwargs.emplace_back(key.as_string(), value);
     }
   }
+  return options;
+}
+
+TEST(Fixtures, RenderAsJinja2Does) {
+  const auto file = read_json(std::string(MINFER_SOURCE_DIR) + "/tests/data/chat/fixtures.json");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const RenderOptions options = options_of(*file);
   const Value& messages = *file->find("variables")->find("messages");
   for (const Value& fixture : file->find("cases")->items()) {
     const std::string& source = fixture.find("template")->as_string();
@@ -63,6 +73,24 @@ TEST(Fixtures, RenderAsJinja2Does) {
     } else {
       EXPECT_EQ(rendered->text(), fixture.find("expected")->as_string()) << source;
     }
+  }
+}
+
+// The other half of tools/compare_templates.py: renders the cases of one file, writes ["ok" or "error", text] a line.
+TEST(Fixtures, RenderAFile) {
+  const char *given = std::getenv("MINFER_TEMPLATES_IN"), *made = std::getenv("MINFER_TEMPLATES_OUT");
+  if (given == nullptr || made == nullptr) GTEST_SKIP() << "MINFER_TEMPLATES_IN and _OUT name no files";
+  const auto file = read_json(given);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const RenderOptions options = options_of(*file);
+  std::ofstream out(made, std::ios::binary);
+  for (const Value& fixture : file->find("cases")->items()) {
+    const auto parsed = ChatTemplate::parse(fixture.find("template")->as_string());
+    const auto rendered = parsed.ok() ? parsed->render(*file->find("variables")->find("messages"), options)
+                                      : Result<Rendered>(parsed.error());
+    out << *dump_json(Value::list({Value::string(rendered.ok() ? "ok" : "error"),
+                                   Value::string(rendered.ok() ? rendered->text() : rendered.error().message)}))
+        << "\n";
   }
 }
 

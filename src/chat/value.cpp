@@ -25,6 +25,12 @@ bool integral(double d, int64_t* out) {
   return true;
 }
 
+// The digits of a double that is a whole number beyond int64; "" for others.
+std::string big_digits(double d) {
+  if (!std::isfinite(d) || std::fabs(d) < 0x1p63) return {};
+  return fmt::format("{:.0f}", d);
+}
+
 size_t hash_value(const Value& v) {
   switch (v.kind()) {
     case Value::Kind::kNone: return 0x6e6f6e65;
@@ -32,10 +38,14 @@ size_t hash_value(const Value& v) {
     case Value::Kind::kInt: return std::hash<int64_t>{}(v.as_int());
     case Value::Kind::kFloat: {
       int64_t i;
-      return integral(v.as_float(), &i) ? std::hash<int64_t>{}(i) : std::hash<double>{}(v.as_float());
+      if (integral(v.as_float(), &i)) return std::hash<int64_t>{}(i);
+      const std::string digits = big_digits(v.as_float());  // as the equal integer
+      return digits.empty() ? std::hash<double>{}(v.as_float()) : std::hash<std::string_view>{}(digits);
     }
     case Value::Kind::kBigInt:
     case Value::Kind::kString: return std::hash<std::string_view>{}(v.as_string());
+    case Value::Kind::kList:  // a range: the only one that may be a key
+      return mix(0x72616e67, v.items().empty() ? 0 : mix(v.items().size(), hash_value(v.items()[0])));
     case Value::Kind::kTuple: {
       size_t h = 0x7475706c;
       for (const Value& item : v.items()) h = mix(h, hash_value(item));
@@ -47,6 +57,10 @@ size_t hash_value(const Value& v) {
 
 bool number_equal(const Value& a, const Value& b) {
   const bool a_float = a.is(Value::Kind::kFloat), b_float = b.is(Value::Kind::kFloat);
+  const bool a_big = a.is(Value::Kind::kBigInt), b_big = b.is(Value::Kind::kBigInt);
+  if (a_big && b_big) return a.as_string() == b.as_string();
+  if (a_big) return b_float && big_digits(b.as_float()) == a.as_string();
+  if (b_big) return a_float && big_digits(a.as_float()) == b.as_string();
   const auto as_int = [](const Value& v) { return v.is(Value::Kind::kBool) ? int64_t{v.as_bool()} : v.as_int(); };
   if (a_float && b_float) return a.as_float() == b.as_float();
   if (!a_float && !b_float) return as_int(a) == as_int(b);
@@ -55,7 +69,7 @@ bool number_equal(const Value& a, const Value& b) {
 }
 
 bool is_number(const Value& v) {
-  return v.is(Value::Kind::kBool) || v.is(Value::Kind::kInt) || v.is(Value::Kind::kFloat);
+  return v.is(Value::Kind::kBool) || v.is(Value::Kind::kInt) || v.is(Value::Kind::kBigInt) || v.is(Value::Kind::kFloat);
 }
 
 }  // namespace
@@ -254,7 +268,6 @@ bool equal(const Value& a, const Value& b) {
   switch (a.kind()) {
     case Value::Kind::kUndefined:
     case Value::Kind::kNone: return true;
-    case Value::Kind::kBigInt:
     case Value::Kind::kString: return a.as_string() == b.as_string();
     case Value::Kind::kList:
     case Value::Kind::kTuple: {

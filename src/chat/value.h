@@ -29,8 +29,8 @@ class Value {
     kUndefined,
     kNone,
     kBool,
-    kInt,     // int64; arithmetic that overflows is an error, never wrapped
-    kBigInt,  // an integer of the input beyond int64: kept as its digits, printable, no arithmetic
+    kInt,     // int64; what overflows becomes a kBigInt
+    kBigInt,  // an integer beyond int64, kept as its decimal digits (jinja/bigint.h computes with it)
     kFloat,
     kString,
     kList,

@@ -1,6 +1,7 @@
 // What a Value points to, for the engine's own files.
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ struct ListObject {
   uint64_t weight = 1;
   bool is_range = false;  // range(...): a list but for its name and how it prints
   RangeBounds range{};
+  bool is_group = false;  // a tuple of groupby: has the attributes grouper and list
 };
 
 struct DictObject {
@@ -50,9 +52,10 @@ struct UndefinedObject {
 
 struct IteratorObject {
   std::vector<Value> items;
-  size_t next = 0;        // how many have been taken
-  const char* type_name;  // "generator", "dict_items", ...
-  bool view = false;      // dict views can be walked again and have a length
+  size_t next = 0;             // how many have been taken
+  const char* type_name;       // "generator", "dict_items", ...
+  bool view = false;           // dict views can be walked again and have a length
+  std::exception_ptr failure;  // what computing the next item raised: thrown by whoever gets there
   int depth = 1;
   uint64_t weight = 1;
 };
@@ -69,7 +72,7 @@ struct CallableObject {
   virtual ~CallableObject() = default;
   virtual Value call(jinja::Interp& in, const jinja::Args& args) = 0;
   virtual std::optional<Value> attribute(jinja::Interp&, std::string_view) { return std::nullopt; }  // (optional)
-  virtual std::string repr() const = 0;
+  virtual std::string repr(jinja::Interp& in) = 0;
   virtual const char* type_name() const { return "function"; }  // (optional)
   virtual void release() {}  // (optional) lets go of values taken in after construction; see Interp::keep
 };

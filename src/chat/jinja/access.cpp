@@ -1,7 +1,6 @@
 // Attributes, items and slices, as Jinja's sandbox resolves them.
 #include <limits>
 
-#include "base/checked.h"
 #include "chat/jinja/builtins.h"
 #include "chat/jinja/ops.h"
 #include "chat/jinja/print.h"
@@ -49,6 +48,10 @@ std::optional<Value> python_attribute(Interp& in, const Value& object, std::stri
     return std::nullopt;
   }
   if (object.is(Kind::kCallable)) return object.object<CallableObject>()->attribute(in, name);
+  if (object.is(Kind::kTuple) && object.object<ListObject>()->is_group) {
+    if (name == "grouper") return object.items()[0];
+    if (name == "list") return object.items()[1];
+  }
   if (const MethodFn method = find_method(object, name)) return bound_method(in, object, name, method);
   if (mutating_method(object, name)) return unsafe_attribute(in, object, name);
   return std::nullopt;
@@ -88,17 +91,17 @@ Value slice(Interp& in, const Value& object, const Value& start, const Value& st
   }
   for (const Value* bound : {&start, &stop, &step}) {
     refuse_undefined(*bound);
-    if (!bound->is_none() && !is_int(*bound)) {
+    if (!bound->is_none() && !is_integral(*bound)) {
       raise_error("slice indices must be integers or None or have an __index__ method");
     }
   }
-  const int64_t by = step.is_none() ? 1 : int_of(step);
-  if (by == 0) raise_error("slice step cannot be zero");
+  const int64_t by = step.is_none() ? 1 : clamped_int(step);
+  if (by == 0) raise_error("{}", kZeroStep);
   const int64_t n = static_cast<int64_t>(length(in, object));
   // Where a bound lies once negative ones count from the end and all are cut to the sequence.
   const auto place = [&](const Value& bound, int64_t absent) {
     if (bound.is_none()) return absent;
-    int64_t i = int_of(bound);
+    int64_t i = clamped_int(bound);
     if (i < 0) i = std::max(i + n, by < 0 ? int64_t{-1} : int64_t{0});
     return std::min(i, by < 0 ? n - 1 : n);
   };
@@ -141,14 +144,14 @@ Value slice(Interp& in, const Value& object, const Value& start, const Value& st
   if (list->is_range) {
     auto* made = out.object<ListObject>();
     made->is_range = true;
-    const auto at = [&](int64_t i) {
-      const auto offset = checked_mul(list->range.step, i);
-      const auto sum = offset ? checked_add(list->range.start, *offset) : offset;
-      return sum ? *sum : (overflow(), int64_t{0});
+    const auto fit = [](const BigInt& i) {
+      const auto narrow = i.narrow();
+      if (!narrow) raise_error("Python int too large to convert to C ssize_t");
+      return *narrow;
     };
-    const auto width = checked_mul(list->range.step, by);
-    if (!width) overflow();
-    made->range = {at(from), at(to), *width};
+    const RangeBounds& r = list->range;
+    const auto at = [&](int64_t i) { return fit(BigInt(r.start) + BigInt(r.step) * BigInt(i)); };
+    made->range = {at(from), at(to), fit(BigInt(r.step) * BigInt(by))};
   }
   return out;
 }

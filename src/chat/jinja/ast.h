@@ -15,7 +15,14 @@ namespace minfer::chat::jinja {
 struct Expr;
 struct Stmt;
 using ExprPtr = std::unique_ptr<Expr>;
-using Body = std::vector<std::unique_ptr<Stmt>>;
+
+// Statements in a row.
+struct Body {
+  std::vector<std::unique_ptr<Stmt>> statements;
+  // With names of its own (all but the branches of an if): those that are undefined until the body sets them, whatever
+  // the template was given under that name (names.cpp).
+  std::vector<std::string> hidden;
+};
 
 // ---- expressions
 
@@ -220,6 +227,7 @@ struct SetBlockStmt : Stmt {
   Target target;
   ExprPtr filter;  // may be null
   Body body;
+  Pos end;  // of its {% endset %}
 };
 
 struct WithStmt : Stmt {
@@ -230,7 +238,8 @@ struct WithStmt : Stmt {
 
 // The callable part of {% macro %} and {% call %}.
 struct MacroDef {
-  std::string name;  // "caller" for a call block
+  std::string name;  // "caller" for a call block, which is anonymous otherwise
+  bool anonymous = false;
   std::vector<std::string> params;
   std::vector<ExprPtr> defaults;  // for the last params
   Body body;
@@ -254,13 +263,85 @@ struct FilterBlockStmt : Stmt {
   Body body;
 };
 
+// Calls f(child) for each expression right inside `e`.
+template <typename F>
+void for_each_child(const Expr& e, F&& f);
+
 struct ScopeStmt : Stmt {  // {% generation %}, {% block %}, {% autoescape false %}: a body with names of its own
   explicit ScopeStmt(Pos p) : Stmt(StmtKind::kScope, p) {}
+  bool is_block = false;
   Body body;
 };
 
 struct JumpStmt : Stmt {  // break, continue
   using Stmt::Stmt;
 };
+
+template <typename F>
+void for_each_child(const Expr& e, F&& f) {
+  const auto see = [&](const ExprPtr& child) {
+    if (child) f(*child);
+  };
+  const auto see_args = [&](const CallArgs& args) {
+    for (const ExprPtr& child : args.positional) see(child);
+    for (const auto& [name, child] : args.named) see(child);
+    see(args.star);
+    see(args.star_star);
+  };
+  switch (e.kind) {
+    case ExprKind::kLiteral:
+    case ExprKind::kName: break;
+    case ExprKind::kList:
+    case ExprKind::kTuple:
+      for (const ExprPtr& child : static_cast<const Sequence&>(e).items) see(child);
+      break;
+    case ExprKind::kDict:
+      for (const auto& [key, value] : static_cast<const DictLiteral&>(e).entries) see(key), see(value);
+      break;
+    case ExprKind::kUnary: see(static_cast<const Unary&>(e).operand); break;
+    case ExprKind::kBinary:
+      see(static_cast<const Binary&>(e).left);
+      see(static_cast<const Binary&>(e).right);
+      break;
+    case ExprKind::kConcat:
+      for (const ExprPtr& child : static_cast<const Concat&>(e).items) see(child);
+      break;
+    case ExprKind::kCompare:
+      see(static_cast<const Compare&>(e).first);
+      for (const auto& [op, child] : static_cast<const Compare&>(e).rest) see(child);
+      break;
+    case ExprKind::kLogic:
+      see(static_cast<const Logic&>(e).left);
+      see(static_cast<const Logic&>(e).right);
+      break;
+    case ExprKind::kCond:
+      see(static_cast<const Cond&>(e).test);
+      see(static_cast<const Cond&>(e).then);
+      see(static_cast<const Cond&>(e).otherwise);
+      break;
+    case ExprKind::kAttribute: see(static_cast<const Attribute&>(e).object); break;
+    case ExprKind::kItem:
+      see(static_cast<const Item&>(e).object);
+      see(static_cast<const Item&>(e).index);
+      break;
+    case ExprKind::kSlice:
+      see(static_cast<const Slice&>(e).start);
+      see(static_cast<const Slice&>(e).stop);
+      see(static_cast<const Slice&>(e).step);
+      break;
+    case ExprKind::kCall:
+      see(static_cast<const Call&>(e).callee);
+      see_args(static_cast<const Call&>(e).args);
+      break;
+    case ExprKind::kFilter:
+      see(static_cast<const Filter&>(e).operand);
+      see_args(static_cast<const Filter&>(e).args);
+      break;
+    case ExprKind::kTest:
+      see(static_cast<const Test&>(e).operand);
+      see_args(static_cast<const Test&>(e).args);
+      break;
+  }
+}
 
 }  // namespace minfer::chat::jinja

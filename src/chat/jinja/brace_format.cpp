@@ -91,8 +91,14 @@ class BraceFormatter {
     if (numeric) {
       size_t index = next_;
       if (first.empty()) {
+        if (!name.empty()) raise_error("''");
+        if (numbered_) raise_error("cannot switch from manual field specification to automatic field numbering");
         ++next_;
       } else {
+        if (name == first) {  // string.Formatter looks no closer
+          if (next_ > 0) raise_error("cannot switch from manual field specification to automatic field numbering");
+          numbered_ = true;
+        }
         index = first.size() > 9 ? SIZE_MAX : static_cast<size_t>(std::stoul(std::string(first)));
       }
       if (index >= args_.positional.size()) {
@@ -127,6 +133,7 @@ class BraceFormatter {
   static Field parse(std::string_view s) {
     Field spec;
     size_t at = 0;
+    bool filled = false;
     const auto align_at = [&](size_t i) { return i < s.size() && std::string_view("<>=^").find(s[i]) != s.npos; };
     if (!s.empty()) {
       const size_t n = decode(s, 0).bytes;
@@ -134,21 +141,21 @@ class BraceFormatter {
         spec.fill = std::string(s.substr(0, n));
         spec.align = s[n];
         at = n + 1;
+        filled = true;
       } else if (align_at(0)) {
         spec.align = s[0];
         at = 1;
       }
     }
     const auto peek = [&] { return at < s.size() ? s[at] : '\0'; };
-    if (peek() == '+' || peek() == '-' || peek() == ' ') spec.sign = s[at++];
+    if (peek() == '+' || peek() == '-' || peek() == ' ') spec.sign = s[at++], spec.signed_given = true;
+    if (peek() == 'z') ++at, spec.no_negative_zero = true;
     if (peek() == '#') ++at, spec.alternate = true;
     if (peek() == '0') {
       ++at;
       spec.zero = true;
-      if (spec.align == 0) {
-        spec.align = '=';
-        spec.fill.assign(1, '0');
-      }
+      if (!filled) spec.fill.assign(1, '0');
+      if (spec.align == 0) spec.align = '=';
     }
     const auto number = [&] {
       int64_t n = 0;
@@ -179,44 +186,75 @@ class BraceFormatter {
     const auto unknown = [&] {
       raise_error("Unknown format code '{}' for object of type '{}'", spec.type, type_name(v));
     };
+    const char type = spec.type != 0 ? spec.type : v.is_string() ? 's' : 'd';
+    if (spec.group != 0 &&
+        std::string_view(spec.group == ',' ? "deEfFgG%" : "deEfFgG%boxX").find(type) == std::string_view::npos) {
+      raise_error("Cannot specify '{}' with '{}'.", spec.group, type);
+    }
     if (v.is_string()) {
       if (spec.type != 0 && spec.type != 's') unknown();
+      if (spec.sign == ' ') raise_error("Space not allowed in string format specifier");
+      if (spec.signed_given) raise_error("Sign not allowed in string format specifier");
+      if (spec.no_negative_zero) {
+        raise_error("Negative zero coercion (z) not allowed in string format specifier");
+      }
+      if (spec.alternate) raise_error("Alternate form (#) not allowed in string format specifier");
       if (spec.align == '=' && !spec.zero) raise_error("'=' alignment not allowed in string format specifier");
       if (spec.align == '=') spec.align = '<';
       return pad_text(in_, out, spec, v.as_text());
     }
     if (!is_number(v)) raise_error("unsupported format string passed to {}.__format__", type_name(v));
-    if (v.is(Kind::kBool) && spec.type == 0) return pad_text(in_, out, spec, to_text(in_, v));
     const bool integral =
-        is_int(v) && (spec.type == 0 || std::string_view("dxXobnc").find(spec.type) != std::string_view::npos);
-    if (integral) return integer(out, spec, int_of(v));
+        is_integral(v) && (spec.type == 0 || std::string_view("dxXobnc").find(spec.type) != std::string_view::npos);
+    if (integral) return integer(out, spec, v);
     if (spec.type != 0 && std::string_view("eEfFgGn%").find(spec.type) == std::string_view::npos) unknown();
     real(out, spec, float_of(v));
   }
 
-  void integer(Text& out, Field spec, int64_t i) {
+  void integer(Text& out, Field spec, const Value& v) {
     if (spec.precision >= 0) raise_error("Precision not allowed in integer format specifier");
+    if (spec.no_negative_zero) raise_error("Negative zero coercion (z) not allowed in integer format specifier");
+    if (spec.type == 'c' && spec.signed_given) raise_error("Sign not allowed with integer format specifier 'c'");
+    if (spec.type == 'c' && spec.alternate) {
+      raise_error("Alternate form (#) not allowed with integer format specifier 'c'");
+    }
     if (spec.type == 'c') {
+      const int64_t i = clamped_int(v);
       if (i < 0 || i > 0x10FFFF || (i >= 0xD800 && i < 0xE000)) raise_error("%c arg not in range(0x110000)");
       std::string s;
       append_utf8(s, static_cast<uint32_t>(i));
       return pad_text(in_, out, spec, Text(s, true));
     }
-    std::string body = int_digits(magnitude_of(i), spec.type);
+    const BigInt i = big_of(v);
+    in_.step(i.cost());
+    std::string body = int_digits(i, spec.type);
     const bool decimal = spec.type == 0 || spec.type == 'd' || spec.type == 'n';
-    if (spec.group == ',' && !decimal) raise_error("Cannot specify ',' with '{}'.", spec.type);
-    if (spec.group != 0) body = grouped(body, spec.group, decimal ? 3 : 4);
     const std::string prefix = !spec.alternate    ? ""
                                : spec.type == 'x' ? "0x"
                                : spec.type == 'X' ? "0X"
                                : spec.type == 'o' ? "0o"
                                : spec.type == 'b' ? "0b"
                                                   : "";
-    pad_number(in_, out, spec, i < 0, prefix, body);
+    const bool sign = i.negative() || spec.sign != '-';
+    if (spec.group != 0) body = grouped_to(spec, std::move(body), decimal ? 3 : 4, (sign ? 1 : 0) + prefix.size());
+    pad_number(in_, out, spec, i.negative(), prefix, body);
+  }
+
+  // Digits in groups; filled with zeros to the field's width, the zeros are grouped too. `others` characters stand
+  // around.
+  std::string grouped_to(const Field& spec, std::string digits, size_t size, size_t others) {
+    if (spec.fill == "0" && spec.align == '=') {
+      const size_t width = static_cast<size_t>(spec.width);
+      size_t n = digits.size();
+      while (n + (n - 1) / size + others < width) ++n;
+      in_.charge(2 * n);
+      digits.insert(0, n - digits.size(), '0');
+    }
+    return grouped(digits, spec.group, size);
   }
 
   void real(Text& out, const Field& spec, double d) {
-    const bool negative = std::signbit(d) && !std::isnan(d);
+    bool negative = std::signbit(d) && !std::isnan(d);
     std::string body;
     if (spec.type == 0 && spec.precision < 0) {
       body = float_repr(std::fabs(d));
@@ -226,9 +264,15 @@ class BraceFormatter {
           float_digits(spec.type == '%' ? d * 100 : d, type, spec.precision < 0 ? 6 : spec.precision, spec.alternate);
       if (spec.type == 0 && body.find_first_of(".einf") == body.npos) body += ".0";
     }
+    if (spec.no_negative_zero) {
+      const size_t mantissa = std::min(body.find_first_of("eEin"), body.size());
+      if (std::isfinite(d) && body.find_first_of("123456789") >= mantissa) negative = false;
+    }
     if (spec.group != 0) {
       const size_t end = std::min(body.find_first_not_of("0123456789"), body.size());
-      body = grouped(body.substr(0, end), spec.group) + body.substr(end);
+      const std::string rest = body.substr(end) + (spec.type == '%' ? "%" : "");
+      const bool sign = negative || spec.sign != '-';
+      if (end > 0) body = grouped_to(spec, body.substr(0, end), 3, (sign ? 1 : 0) + rest.size()) + body.substr(end);
     }
     if (spec.type == '%') body += "%";
     pad_number(in_, out, spec, negative, "", body);
@@ -236,7 +280,8 @@ class BraceFormatter {
 
   Interp& in_;
   const Args& args_;
-  size_t next_ = 0;
+  size_t next_ = 0;        // fields without a number so far
+  bool numbered_ = false;  // a field had one
 };
 
 }  // namespace

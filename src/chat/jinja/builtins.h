@@ -61,8 +61,8 @@ Value justify(Interp& in, const Value& s, int64_t width, const Text& fill, char 
 std::vector<Value> split_lines(Interp& in, const Value& s, bool keep_ends);
 bool has_upper_only(const Value& s);  // str.isupper
 bool has_lower_only(const Value& s);
-std::optional<double> parse_float(std::string_view s);             // Python's float("...")
-std::optional<Value> parse_int(std::string_view s, int64_t base);  // Python's int("...", base)
+std::optional<double> parse_float(std::string_view s);                         // Python's float("...")
+std::optional<Value> parse_int(Interp& in, std::string_view s, int64_t base);  // Python's int("...", base)
 Value round_number(Interp& in, const Value& v, int64_t digits, bool keep_int);
 
 }  // namespace minfer::chat::jinja

@@ -10,7 +10,7 @@ namespace minfer::chat::jinja {
 using Kind = Value::Kind;
 
 Text Interp::run(const Body& body) {
-  return captured([&] { with_scope(globals_, [&] { exec(body); }); });
+  return captured([&] { with_scope(globals_, [&] { enter(body); }); });
 }
 
 void Interp::write(const Text& t) {
@@ -25,11 +25,16 @@ void Interp::write_markup(std::string_view s) {
 
 Flow Interp::exec(const Body& body) {
   const Level level(*this);
-  for (const auto& s : body) {
+  for (const auto& s : body.statements) {
     const Flow flow = exec(*s);
     if (flow != Flow::kNext) return flow;
   }
   return Flow::kNext;
+}
+
+Flow Interp::enter(const Body& body) {
+  for (const std::string& name : body.hidden) scope_->set(name, undefined(fmt::format("'{}' is undefined", name)));
+  return exec(body);
 }
 
 Flow Interp::exec(const Stmt& s) {
@@ -37,7 +42,9 @@ Flow Interp::exec(const Stmt& s) {
   switch (s.kind) {
     case StmtKind::kText: write_markup(static_cast<const TextStmt&>(s).text); break;
     case StmtKind::kOutput: {
-      const Value v = eval(*static_cast<const OutputStmt&>(s).expr);
+      output_ = static_cast<const OutputStmt&>(s).expr.get();
+      const Value v = eval(*output_);
+      output_ = nullptr;
       if (v.is_string()) {
         write(v.as_text());
       } else {
@@ -67,7 +74,7 @@ Flow Interp::exec(const Stmt& s) {
     }
     case StmtKind::kCallBlock: exec_call_block(static_cast<const CallBlockStmt&>(s)); break;
     case StmtKind::kFilterBlock: return exec_filter_block(static_cast<const FilterBlockStmt&>(s));
-    case StmtKind::kScope: return with_scope(scope_, [&] { return exec(static_cast<const ScopeStmt&>(s).body); });
+    case StmtKind::kScope: return with_scope(scope_, [&] { return enter(static_cast<const ScopeStmt&>(s).body); });
     case StmtKind::kBreak: return Flow::kBreak;
     case StmtKind::kContinue: return Flow::kContinue;
   }
@@ -87,13 +94,13 @@ Flow Interp::exec_with(const WithStmt& s) {
   for (const auto& [target, e] : s.bindings) values.push_back(eval(*e));
   return with_scope(scope_, [&] {
     for (size_t i = 0; i < values.size(); ++i) assign(s.bindings[i].first, values[i]);
-    return exec(s.body);
+    return enter(s.body);
   });
 }
 
 Flow Interp::exec_set_block(const SetBlockStmt& s) {
   Flow flow = Flow::kNext;
-  Text body = captured([&] { flow = with_scope(scope_, [&] { return exec(s.body); }); });
+  Text body = captured([&] { flow = with_scope(scope_, [&] { return enter(s.body); }); });
   if (flow != Flow::kNext) return flow;  // break or continue leaves the block; nothing is assigned
   Value v = text(std::move(body));
   if (s.filter) v = eval_filter(static_cast<const Filter&>(*s.filter), &v);
@@ -103,10 +110,12 @@ Flow Interp::exec_set_block(const SetBlockStmt& s) {
 
 Flow Interp::exec_filter_block(const FilterBlockStmt& s) {
   Flow flow = Flow::kNext;
-  Text body = captured([&] { flow = with_scope(scope_, [&] { return exec(s.body); }); });
+  Text body = captured([&] { flow = with_scope(scope_, [&] { return enter(s.body); }); });
   if (flow != Flow::kNext) return flow;
   const Value v = text(std::move(body));
-  write(to_text(*this, eval_filter(static_cast<const Filter&>(*s.filter), &v)));
+  const Value out = eval_filter(static_cast<const Filter&>(*s.filter), &v);
+  if (!out.is_string()) raise_error("sequence item 0: expected str instance, {} found", type_name(out));  // not printed
+  write(out.as_text());
   return flow;
 }
 

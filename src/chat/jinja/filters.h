@@ -7,6 +7,11 @@
 
 namespace minfer::chat::jinja {
 
+Value striptags(Interp& in, const Value& v, const Args& a);
+Value urlize(Interp& in, const Value& v, const Args& a);
+Value wordwrap(Interp& in, const Value& v, const Args& a);
+Value pprint(Interp& in, const Value& v, const Args& a);
+
 std::span<const Named<FilterFn>> text_filters();
 std::span<const Named<FilterFn>> sequence_filters();
 

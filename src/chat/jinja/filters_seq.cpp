@@ -30,6 +30,22 @@ void sort_by(Interp& in, std::vector<std::pair<Value, Value>>& keyed, bool rever
   });
 }
 
+// What Python's generator functions give: an error waits until somebody asks for the item it stopped at.
+template <typename F>
+Value lazily(Interp& in, F&& produce) {
+  std::vector<Value> out;
+  std::exception_ptr failure;
+  try {
+    produce(out);
+  } catch (const Raised& raised) {
+    if (raised.code == ErrorCode::kResourceExhausted) throw;
+    failure = std::current_exception();
+  }
+  Value v = in.iterator(std::move(out));
+  v.object<IteratorObject>()->failure = std::move(failure);
+  return v;
+}
+
 Value length_filter(Interp& in, const Value& v, const Args& a) {
   return Params("len", a, {}), Value::integer(static_cast<int64_t>(length(in, v)));
 }
@@ -47,6 +63,7 @@ Value first(Interp& in, const Value& v, const Args& a) {
   if (v.is(Kind::kIterator) && !v.object<IteratorObject>()->view) {
     auto* it = v.object<IteratorObject>();
     if (it->next < it->items.size()) return it->items[it->next++];
+    throw_failure(*it);
   } else if (v.is_sequence() || v.is_string()) {
     if (length(in, v) > 0) return get_item(in, v, Value::integer(0));
   } else {
@@ -98,13 +115,12 @@ Value reverse(Interp& in, const Value& v, const Args& a) {
 
 Value items(Interp& in, const Value& v, const Args& a) {
   Params("items", a, {});
-  std::vector<Value> pairs;
-  if (!v.is_undefined()) {
+  return lazily(in, [&](std::vector<Value>& pairs) {
+    if (v.is_undefined()) return;
     if (!v.is_dict()) raise_error("Can only get item pairs from a mapping.");
     in.step(v.as_dict().size());
     for (const auto& [key, value] : v.as_dict().entries()) pairs.push_back(in.tuple({key, value}));
-  }
-  return in.iterator(std::move(pairs));
+  });
 }
 
 Value dictsort(Interp& in, const Value& v, const Args& a) {
@@ -149,17 +165,17 @@ Value sort(Interp& in, const Value& v, const Args& a) {
 Value unique(Interp& in, const Value& v, const Args& a) {
   const Params p("unique", a, {"case_sensitive", "attribute"});
   Dict seen;
-  std::vector<Value> out;
-  for (const Value& item : iterate(in, v)) {
-    const Value key = key_of(in, item, p.get(1, Value()), p.flag(0, false));
-    require_hashable(key);
-    in.step(key.weight());
-    if (seen.find(key) != nullptr) continue;
-    in.charge(2 * sizeof(Value));
-    seen.set(key, Value());
-    out.push_back(item);
-  }
-  return in.iterator(std::move(out));
+  return lazily(in, [&](std::vector<Value>& out) {
+    for_each_item(in, v, [&](const Value& item) {
+      const Value key = key_of(in, item, p.get(1, Value()), p.flag(0, false));
+      require_hashable(key);
+      in.step(key.weight());
+      if (seen.find(key) != nullptr) return;
+      in.charge(2 * sizeof(Value));
+      seen.set(key, Value());
+      out.push_back(item);
+    });
+  });
 }
 
 Value extreme(Interp& in, const Value& v, const Args& a, bool want_max) {
@@ -194,41 +210,42 @@ Value sum(Interp& in, const Value& v, const Args& a) {
 
 Value batch(Interp& in, const Value& v, const Args& a) {
   const Params p("batch", a, {"linecount", "fill_with"}, 1);
-  const int64_t n = p.integer(0, 0);
-  std::vector<Value> rows, row;
-  for (const Value& item : iterate(in, v)) {
-    if (static_cast<int64_t>(row.size()) == n) rows.push_back(in.list(std::exchange(row, {})));
-    row.push_back(item);
-  }
-  if (!row.empty()) {
-    if (p.has(1) && !p[1].is_none() && static_cast<int64_t>(row.size()) < n) {
-      const uint64_t missing = static_cast<uint64_t>(n) - row.size();
-      in.step(missing);
-      in.charge(missing * sizeof(Value));
-      row.insert(row.end(), missing, p[1]);
+  return lazily(in, [&](std::vector<Value>& rows) {
+    std::vector<Value> row;
+    for_each_item(in, v, [&](const Value& item) {
+      if (equals(in, Value::integer(static_cast<int64_t>(row.size())), p[0])) {
+        rows.push_back(in.list(std::exchange(row, {})));
+      }
+      row.push_back(item);
+    });
+    if (row.empty()) return;
+    if (p.has(1) && !p[1].is_none() && order(in, "<", Value::integer(static_cast<int64_t>(row.size())), p[0]) == -1) {
+      const int64_t missing = p.integer(0, 0) - static_cast<int64_t>(row.size());
+      in.step(static_cast<uint64_t>(missing));
+      in.charge(static_cast<uint64_t>(missing) * sizeof(Value));
+      row.insert(row.end(), static_cast<size_t>(missing), p[1]);
     }
     rows.push_back(in.list(std::move(row)));
-  }
-  return in.iterator(std::move(rows));
+  });
 }
 
 Value slice_filter(Interp& in, const Value& v, const Args& a) {
   const Params p("slice", a, {"slices", "fill_with"}, 1);
-  const int64_t slices = p.integer(0, 0);
-  const std::vector<Value> all = iterate(in, v);
-  if (slices == 0) raise_error("integer division or modulo by zero");
-  std::vector<Value> out;
-  const int64_t n = static_cast<int64_t>(all.size());
-  int64_t at = 0;
-  for (int64_t i = 0; i < slices; ++i) {
-    in.step();
-    const int64_t size = n / slices + (i < n % slices ? 1 : 0);
-    std::vector<Value> row(all.begin() + at, all.begin() + at + size);
-    at += size;
-    if (p.has(1) && !p[1].is_none() && i >= n % slices) row.push_back(p[1]);
-    out.push_back(in.list(std::move(row)));
-  }
-  return in.iterator(std::move(out));
+  return lazily(in, [&](std::vector<Value>& out) {
+    const std::vector<Value> all = iterate(in, v);
+    const int64_t slices = p.integer(0, 0);
+    if (slices == 0) raise_error("integer division or modulo by zero");
+    const int64_t n = static_cast<int64_t>(all.size());
+    int64_t at = 0;
+    for (int64_t i = 0; i < slices; ++i) {
+      in.step();
+      const int64_t size = n / slices + (i < n % slices ? 1 : 0);
+      std::vector<Value> row(all.begin() + at, all.begin() + at + size);
+      at += size;
+      if (p.has(1) && !p[1].is_none() && i >= n % slices) row.push_back(p[1]);
+      out.push_back(in.list(std::move(row)));
+    }
+  });
 }
 
 Value groupby(Interp& in, const Value& v, const Args& a) {
@@ -244,15 +261,28 @@ Value groupby(Interp& in, const Value& v, const Args& a) {
     const size_t begin = i;
     while (i < keyed.size() && equals(in, keyed[i].first, keyed[begin].first)) group.push_back(keyed[i++].second);
     const Value key = key_of(in, group[0], p[0], true, fallback);  // as the first item spells it
-    out.push_back(in.tuple({key, in.list(std::move(group))}));
+    Value pair = in.tuple({key, in.list(std::move(group))});
+    pair.object<ListObject>()->is_group = true;
+    out.push_back(std::move(pair));
   }
   return in.list(std::move(out));
 }
 
+// Jinja's picks anew each time; a prompt must not. The choices of one render are spread over the items, and each render
+// makes the same ones.
+Value random(Interp& in, const Value& v, const Args& a) {
+  Params("random", a, {});
+  const uint64_t n = length(in, v);
+  if (n == 0) return in.undefined("No random item, sequence was empty.");
+  if (!v.is_string() && !v.is_sequence()) raise_error("'{}' object is not subscriptable", type_name(v));
+  return get_item(in, v, Value::integer(static_cast<int64_t>(in.next_random() % n)));
+}
+
 Value attr(Interp& in, const Value& v, const Args& a) {
   const Params p("attr", a, {"name"}, 1);
+  if (!p[0].is_string()) raise_error("attribute name must be string, not '{}'", type_name(p[0]));
   refuse_undefined(v);
-  const Text name = to_text(in, p[0]);
+  const Text name = p.text(0);
   if (auto found = python_attribute(in, v, name.bytes())) return *found;
   return in.undefined(fmt::format("'{}' has no attribute '{}'", object_name(v), name.bytes()));
 }
@@ -265,37 +295,38 @@ Args tail(const Args& a, size_t from) {
 }
 
 Value map(Interp& in, const Value& v, const Args& a) {
-  std::vector<Value> out;
-  if (!truthy(v)) return in.iterator(std::move(out));  // none and 0 too
-  if (a.positional.empty() && !a.named.empty() &&
-      std::any_of(a.named.begin(), a.named.end(), [](const auto& n) { return n.first == "attribute"; })) {
-    const Params p("map", a, {"attribute", "default"});
-    for (const Value& item : iterate(in, v)) out.push_back(attribute_path(in, item, p[0], p.get(1, Value())));
-    return in.iterator(std::move(out));
-  }
-  if (a.positional.empty()) raise_error("map requires a filter argument");
-  const Text name = to_text(in, a.positional[0]);
-  const Args rest = tail(a, 1);
-  const Interp::Level level(in);
-  for (const Value& item : iterate(in, v)) out.push_back(in.apply_filter(name.bytes(), item, rest));
-  return in.iterator(std::move(out));
+  return lazily(in, [&](std::vector<Value>& out) {
+    if (!truthy(v)) return;  // none and 0 too
+    if (a.positional.empty() &&
+        std::any_of(a.named.begin(), a.named.end(), [](const auto& n) { return n.first == "attribute"; })) {
+      const Params p("map", a, {"attribute", "default"});
+      for_each_item(in, v,
+                    [&](const Value& item) { out.push_back(attribute_path(in, item, p[0], p.get(1, Value()))); });
+      return;
+    }
+    if (a.positional.empty()) raise_error("map requires a filter argument");
+    const Text name = to_text(in, a.positional[0]);
+    const Args rest = tail(a, 1);
+    const Interp::Level level(in);
+    for_each_item(in, v, [&](const Value& item) { out.push_back(in.apply_filter(name.bytes(), item, rest)); });
+  });
 }
 
 Value choose(Interp& in, const Value& v, const Args& a, bool by_attribute, bool keep) {
-  std::vector<Value> out;
-  if (!truthy(v)) return in.iterator(std::move(out));  // none and undefined too
-  const size_t offset = by_attribute ? 1 : 0;
-  if (a.positional.size() < offset) raise_error("Missing parameter for attribute name");
-  const bool has_test = a.positional.size() > offset;
-  const Text test = has_test ? to_text(in, a.positional[offset]) : Text();
-  const Args rest = has_test ? tail(a, offset + 1) : Args();
-  const Interp::Level level(in);
-  for (const Value& item : iterate(in, v)) {
-    const Value subject = by_attribute ? attribute_path(in, item, a.positional[0], Value()) : item;
-    const bool passes = has_test ? in.apply_test(test.bytes(), subject, rest) : truthy(subject);
-    if (passes == keep) out.push_back(item);
-  }
-  return in.iterator(std::move(out));
+  return lazily(in, [&](std::vector<Value>& out) {
+    if (!truthy(v)) return;  // none and undefined too
+    const size_t offset = by_attribute ? 1 : 0;
+    if (a.positional.size() < offset) raise_error("Missing parameter for attribute name");
+    const bool has_test = a.positional.size() > offset;
+    const Text test = has_test ? to_text(in, a.positional[offset]) : Text();
+    const Args rest = has_test ? tail(a, offset + 1) : Args();
+    const Interp::Level level(in);
+    for_each_item(in, v, [&](const Value& item) {
+      const Value subject = by_attribute ? attribute_path(in, item, a.positional[0], Value()) : item;
+      const bool passes = has_test ? in.apply_test(test.bytes(), subject, rest) : truthy(subject);
+      if (passes == keep) out.push_back(item);
+    });
+  });
 }
 Value select(Interp& in, const Value& v, const Args& a) { return choose(in, v, a, false, true); }
 Value reject(Interp& in, const Value& v, const Args& a) { return choose(in, v, a, false, false); }
@@ -319,6 +350,7 @@ constexpr Named<FilterFn> kFilters[] = {
     {"map", map},
     {"max", max},
     {"min", min},
+    {"random", random},
     {"reject", reject},
     {"rejectattr", rejectattr},
     {"reverse", reverse},

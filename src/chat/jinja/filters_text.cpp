@@ -215,6 +215,7 @@ Value xmlattr(Interp& in, const Value& v, const Args& a) {
   Text out;
   for (const auto& [key, value] : v.as_dict().entries()) {
     if (value.is_none() || value.is_undefined()) continue;
+    if (!key.is_string()) raise_error("expected string or bytes-like object, got '{}'", type_name(key));
     const Text name = to_text(in, key);
     if (name.bytes().find_first_of(" \t\n\r\f\v/>=") != std::string::npos) {
       raise_error("Invalid character in attribute name: {}", repr_string(name.bytes()));
@@ -237,6 +238,7 @@ Value filesizeformat(Interp& in, const Value& v, const Args& a) {
   if (!bytes) raise_error("could not convert to float: {}", type_name(v));
   const double base = binary ? 1024 : 1000;
   if (*bytes == 1) return in.str("1 Byte");
+  if (*bytes == -HUGE_VAL) raise_error("cannot convert float infinity to integer");
   if (*bytes < base) return in.str(fmt::format("{:.0f} Bytes", std::trunc(*bytes)));
   const char prefixes[] = "kMGTPEZY";
   double unit = base * base;
@@ -249,20 +251,21 @@ Value filesizeformat(Interp& in, const Value& v, const Args& a) {
   return in.str(fmt::format("{:.1f} {}{}", base * *bytes / unit, prefix, binary ? "iB" : "B"));
 }
 
-Value to_int(Interp&, const Value& v, const Args& a) {
+Value to_int(Interp& in, const Value& v, const Args& a) {
   const Params p("int", a, {"default", "base"});
   const Value fallback = p.get(0, Value::integer(0));
   const auto truncated = [&](double d) {
+    if (std::isinf(d) && !v.is_string()) raise_error("cannot convert float infinity to integer");
     if (!std::isfinite(d)) return fallback;
-    if (!(std::fabs(d) < 0x1p63)) overflow();
-    return Value::integer(static_cast<int64_t>(d));
+    return integer(in, BigInt::of(d));
   };
   if (is_int(v)) return Value::integer(int_of(v));
   if (v.is(Kind::kBigInt)) return v;
   if (v.is(Kind::kFloat)) return truncated(v.as_float());
   refuse_undefined(v);
   if (!v.is_string()) return fallback;
-  if (auto i = parse_int(v.as_string(), p.integer(1, 10))) return *i;
+  in.step(v.weight());
+  if (auto i = parse_int(in, v.as_string(), p.integer(1, 10))) return *i;
   if (auto d = parse_float(v.as_string())) return truncated(*d);
   return fallback;
 }
@@ -278,12 +281,9 @@ Value to_float(Interp&, const Value& v, const Args& a) {
   return fallback;
 }
 
-Value abs(Interp&, const Value& v, const Args& a) {
+Value abs(Interp& in, const Value& v, const Args& a) {
   Params("abs", a, {});
-  if (v.is(Kind::kFloat)) return Value::real(std::fabs(v.as_float()));
-  if (!is_int(v)) raise_error("bad operand type for abs(): '{}'", type_name(v));
-  if (int_of(v) == std::numeric_limits<int64_t>::min()) overflow();
-  return Value::integer(std::abs(int_of(v)));
+  return absolute(in, v);
 }
 
 Value round(Interp& in, const Value& v, const Args& a) {
@@ -295,10 +295,12 @@ Value round(Interp& in, const Value& v, const Args& a) {
   }
   if (!is_number(v)) raise_error("type {} doesn't define __round__ method", type_name(v));
   if (method == "common") return round_number(in, v, precision, true);
+  if (is_integral(v) && precision >= 0) return Value::real(float_of(v));
   const double unit = std::pow(10.0, static_cast<double>(precision));
+  if (unit == 0) raise_error("float division by zero");
   const double scaled = float_of(v) * unit;
   if (!std::isfinite(scaled)) raise_error("cannot convert float infinity to integer");
-  return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit);
+  return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit + 0.0);  // an int has no -0
 }
 
 // Hugging Face's tojson: json.dumps(x, ensure_ascii, indent, separators, sort_keys), with no HTML escapes.
@@ -330,30 +332,20 @@ Value tojson(Interp& in, const Value& v, const Args& a) {
 }
 
 constexpr Named<FilterFn> kFilters[] = {
-    {"abs", abs},
-    {"capitalize", capitalize},
-    {"center", center},
-    {"e", escape},
-    {"escape", escape},
-    {"filesizeformat", filesizeformat},
-    {"float", to_float},
-    {"forceescape", forceescape},
-    {"format", format},
-    {"indent", indent},
-    {"int", to_int},
-    {"lower", lower},
-    {"replace", replace},
-    {"round", round},
-    {"safe", safe},
-    {"string", string},
-    {"title", title},
-    {"tojson", tojson},
-    {"trim", trim},
-    {"truncate", truncate},
-    {"upper", upper},
-    {"urlencode", urlencode},
-    {"wordcount", wordcount},
-    {"xmlattr", xmlattr},
+    {"abs", abs},           {"capitalize", capitalize},
+    {"center", center},     {"e", escape},
+    {"escape", escape},     {"filesizeformat", filesizeformat},
+    {"float", to_float},    {"forceescape", forceescape},
+    {"format", format},     {"indent", indent},
+    {"int", to_int},        {"lower", lower},
+    {"pprint", pprint},     {"replace", replace},
+    {"round", round},       {"safe", safe},
+    {"string", string},     {"striptags", striptags},
+    {"title", title},       {"tojson", tojson},
+    {"trim", trim},         {"truncate", truncate},
+    {"upper", upper},       {"urlencode", urlencode},
+    {"urlize", urlize},     {"wordcount", wordcount},
+    {"wordwrap", wordwrap}, {"xmlattr", xmlattr},
 };
 
 }  // namespace

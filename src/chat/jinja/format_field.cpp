@@ -26,17 +26,11 @@ std::string float_digits(double d, char type, int64_t precision, bool alternate)
   return fmt::format(fmt::runtime(format), std::fabs(d), precision);
 }
 
-std::string int_digits(uint64_t magnitude, char type) {
-  switch (type) {
-    case 'x': return fmt::format("{:x}", magnitude);
-    case 'X': return fmt::format("{:X}", magnitude);
-    case 'o': return fmt::format("{:o}", magnitude);
-    case 'b': return fmt::format("{:b}", magnitude);
-    default: return std::to_string(magnitude);
-  }
+std::string int_digits(const BigInt& i, char type) {
+  std::string out = i.digits(type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 10);
+  if (type == 'X') std::transform(out.begin(), out.end(), out.begin(), ::toupper);
+  return out;
 }
-
-uint64_t magnitude_of(int64_t i) { return i < 0 ? ~static_cast<uint64_t>(i) + 1 : static_cast<uint64_t>(i); }
 
 // Puts sign, prefix and body into the field.
 void pad_number(Interp& in, Text& out, const Field& field, bool negative, const std::string& prefix, std::string body) {

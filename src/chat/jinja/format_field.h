@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "chat/jinja/bigint.h"
 #include "chat/jinja/interp.h"
 
 namespace minfer::chat::jinja {
@@ -17,15 +18,15 @@ struct Field {
   char align = 0;  // < > ^ =
   char sign = '-';
   bool alternate = false, zero = false;
-  char group = 0;  // , or _
+  bool signed_given = false, no_negative_zero = false;  // of str.format: a sign, z
+  char group = 0;                                       // , or _
   int64_t width = 0, precision = -1;
   char type = 0;
 };
 
 std::string grouped(const std::string& digits, char separator, size_t size = 3);   // 1234567 -> 1,234,567
 std::string float_digits(double d, char type, int64_t precision, bool alternate);  // |d| by e, f, g (or E, F, G)
-std::string int_digits(uint64_t magnitude, char type);                             // by d, x, X, o, b
-uint64_t magnitude_of(int64_t i);
+std::string int_digits(const BigInt& i, char type);                                // |i| by d, x, X, o, b
 
 void pad_number(Interp& in, Text& out, const Field& field, bool negative, const std::string& prefix, std::string body);
 void pad_text(Interp& in, Text& out, const Field& field, const Text& text);

@@ -17,7 +17,7 @@ class Function : public CallableObject {
  public:
   Function(std::string_view name, FunctionFn function) : name_(name), function_(function) {}
   Value call(Interp& in, const Args& args) override { return function_(in, args); }
-  std::string repr() const override { return fmt::format("<function {}>", name_); }
+  std::string repr(Interp&) override { return fmt::format("<function {}>", name_); }
 
  private:
   std::string_view name_;  // of the table below
@@ -55,6 +55,7 @@ Dict make_dict(Interp& in, const char* name, const Args& a) {
   Dict d;
   if (!a.positional.empty()) {
     const Value& from = a.positional[0];
+    refuse_undefined(from);
     in.step(from.weight());
     if (from.is_dict()) {
       d = from.as_dict();
@@ -81,6 +82,10 @@ Value raise_exception(Interp& in, const Args& a) {
   throw Raised{ErrorCode::kInvalidArgument, to_text(in, p[0]).bytes(), in.pos(), true};
 }
 
+Value lipsum(Interp&, const Args&) {
+  throw Raised{ErrorCode::kUnsupported, "lipsum() makes random text, which no prompt should hold", Pos{}};
+}
+
 Value strftime_now(Interp& in, const Args& a) {
   return strftime_value(in, Params("strftime_now", a, {"format"}, 1)[0]);
 }
@@ -101,7 +106,7 @@ class Cycler : public CallableObject, public std::enable_shared_from_this<Cycler
     if (name == "reset") return in.callable(std::make_shared<Method>(shared_from_this(), false));
     return std::nullopt;
   }
-  std::string repr() const override { return "<Cycler>"; }
+  std::string repr(Interp&) override { return "<Cycler>"; }
   const char* type_name() const override { return "Cycler"; }
 
  private:
@@ -116,7 +121,7 @@ class Cycler : public CallableObject, public std::enable_shared_from_this<Cycler
       owner_->at_ = next_ ? (at + 1) % owner_->items_.size() : 0;
       return next_ ? owner_->items_[at] : Value::none();
     }
-    std::string repr() const override { return "<bound method Cycler>"; }
+    std::string repr(Interp&) override { return "<bound method Cycler>"; }
     const char* type_name() const override { return "method"; }
 
    private:
@@ -142,7 +147,7 @@ class Joiner : public CallableObject {
     if (std::exchange(used_, true)) return separator_;
     return in.str("");
   }
-  std::string repr() const override { return "<Joiner>"; }
+  std::string repr(Interp&) override { return "<Joiner>"; }
   const char* type_name() const override { return "Joiner"; }
 
  private:
@@ -158,13 +163,10 @@ Value joiner(Interp& in, const Args& a) {
 }
 
 constexpr Named<FunctionFn> kFunctions[] = {
-    {"cycler", cycler},
-    {"dict", dict},
-    {"joiner", joiner},
-    {"namespace", name_space},
-    {"raise_exception", raise_exception},
-    {"range", range},
-    {"strftime_now", strftime_now},
+    {"cycler", cycler},        {"dict", dict},
+    {"joiner", joiner},        {"lipsum", lipsum},
+    {"namespace", name_space}, {"raise_exception", raise_exception},
+    {"range", range},          {"strftime_now", strftime_now},
 };
 
 }  // namespace

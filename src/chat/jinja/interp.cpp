@@ -212,6 +212,26 @@ Value Interp::eval_call(const Call& e) {
   return call(callee, args);
 }
 
+namespace {
+
+// Whether Jinja computes an expression while it compiles: it names nothing, calls nothing and uses no filter that asks
+// for the context. What fails then is looked up as an item, which gives undefined where a slice would raise.
+bool folds(const Expr& e) {
+  if (e.kind == ExprKind::kName || e.kind == ExprKind::kCall) return false;
+  if (e.kind == ExprKind::kFilter) {
+    const auto& filter = static_cast<const Filter&>(e);
+    for (std::string_view name : {"map", "select", "reject", "selectattr", "rejectattr", "random"}) {
+      if (filter.name == name) return false;
+    }
+    if (!filter.operand) return false;
+  }
+  bool all = true;
+  for_each_child(e, [&](const Expr& child) { all = all && folds(child); });
+  return all;
+}
+
+}  // namespace
+
 Value Interp::eval_item(const Item& e) {
   const Value object = eval(*e.object);
   if (e.index->kind != ExprKind::kSlice) {
@@ -223,7 +243,18 @@ Value Interp::eval_item(const Item& e) {
   const auto bound = [&](const ExprPtr& b) { return b ? eval(*b) : Value::none(); };
   const Value start = bound(s.start), stop = bound(s.stop), by = bound(s.step);
   pos_ = e.pos;
-  return slice(*this, object, start, stop, by);
+  if (output_ == nullptr || !folds(*output_)) return slice(*this, object, start, stop, by);
+  try {
+    return slice(*this, object, start, stop, by);
+  } catch (const Raised& raised) {
+    if (raised.code != ErrorCode::kInvalidArgument || raised.message == kZeroStep || object.is_undefined()) throw;
+  }
+  Text bounds("slice(", true);
+  for (const Value* bound : {&start, &stop, &by}) {
+    if (bound != &start) bounds.append(", ", true);
+    append_repr(*this, bounds, *bound);
+  }
+  return undefined(fmt::format("{} has no element {})", object_name(object), bounds.bytes()));
 }
 
 Value Interp::eval_filter(const Filter& e, const Value* block_text) {

@@ -83,6 +83,13 @@ class Interp {
   Value call(const Value& callee, const Args& args);
   Value apply_filter(std::string_view name, const Value& input, const Args& args);
   bool apply_test(std::string_view name, const Value& input, const Args& args);
+  // The same numbers in each render. Source: SplitMix64.
+  uint64_t next_random() {
+    uint64_t z = random_ += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
   const std::tm& now() const { return now_; }
   Pos pos() const { return pos_; }
   void keep(Value v) { kept_.push_back(std::move(v)); }  // emptied when the render ends: breaks chains through loops
@@ -100,6 +107,7 @@ class Interp {
   Args eval_args(const CallArgs& args);
 
   Flow exec(const Body& body);
+  Flow enter(const Body& body);  // in a scope of its own
   Flow exec(const Stmt& s);
   Flow exec_if(const IfStmt& s);
   Flow exec_with(const WithStmt& s);
@@ -127,7 +135,9 @@ class Interp {
   uint64_t steps_left_, bytes_left_;
   int depth_ = 0;
   std::tm now_;
+  uint64_t random_ = 0;
   Pos pos_;
+  const Expr* output_ = nullptr;  // what {{ }} prints just now
   std::deque<Scope> pool_;
   std::vector<Scope*> free_;
   Scope* globals_ = nullptr;

@@ -218,6 +218,7 @@ class Lexer {
   }
 
   void comment(Pos start) {
+    if (at_ >= source_.size()) return;  // Jinja too only looks for the end when anything follows
     size_t close = source_.find("#}", at_);
     if (close == std::string::npos) syntax_error(start, "missing end of comment tag");
     if (close > at_ && (source_[close - 1] == '-' || source_[close - 1] == '+')) --close;
@@ -226,6 +227,7 @@ class Lexer {
   }
 
   void raw_body(Pos start) {
+    if (at_ >= source_.size()) return;
     const size_t begin = at_;
     const bool line_starting = line_starting_;
     for (size_t tag = begin;; ++tag) {

@@ -19,7 +19,7 @@ class LoopMethod : public CallableObject {
   Value call(Interp& in, const Args& args) override {
     return is_cycle_ ? loop_->cycle(args) : loop_->changed(in, args);
   }
-  std::string repr() const override { return "<bound method LoopContext>"; }
+  std::string repr(Interp&) override { return "<bound method LoopContext>"; }
   const char* type_name() const override { return "method"; }
 
  private:
@@ -54,7 +54,6 @@ bool Loop::pull(Interp& in, Value* item) {
       return true;
     }
     const bool keep = in.with_scope(scope_, [&] {
-      in.scope_->set("loop", in.undefined("'loop' is undefined"));
       in.assign(stmt_.target, candidate);
       return truthy(in.eval(*stmt_.filter));
     });
@@ -63,6 +62,7 @@ bool Loop::pull(Interp& in, Value* item) {
       return true;
     }
   }
+  if (source_.is(Kind::kIterator)) throw_failure(*source_.object<IteratorObject>());
   return false;
 }
 
@@ -140,22 +140,25 @@ void Loop::release() {
   before_ = current_ = Value();
 }
 
-// An else body runs when no item came; only it can break out of a loop around this one.
+// An else body runs when no item's body was run to its end: when no item came, or each was left by break or continue.
+// Only it can break out of a loop around this one.
 Flow Interp::exec_for(const ForStmt& s, const Value& iterable, int nesting, Scope* parent) {
   const auto loop = std::make_shared<Loop>(*this, s, iterable, nesting, parent);
   const Value self = callable(loop);
-  if (!loop->advance(*this)) return with_scope(parent, [&] { return exec(s.otherwise); });
-  do {
+  bool completed = false;
+  while (loop->advance(*this)) {
     const Flow flow = with_scope(parent, [&] {
       scope_->set("loop", self);
       assign(s.target, loop->current());
-      return exec(s.body);
+      return enter(s.body);
     });
     if (flow == Flow::kBreak) break;
-  } while (loop->advance(*this));
-  return Flow::kNext;
+    completed = completed || flow == Flow::kNext;
+  }
+  if (completed || s.otherwise.statements.empty()) return Flow::kNext;
+  return with_scope(parent, [&] { return enter(s.otherwise); });
 }
 
-std::string Loop::repr() const { return fmt::format("<LoopContext {}>", index0_ + 1); }
+std::string Loop::repr(Interp& in) { return fmt::format("<LoopContext {}/{}>", index0_ + 1, count(in)); }
 
 }  // namespace minfer::chat::jinja

@@ -54,21 +54,22 @@ Value Macro::call(Interp& in, const Args& args) {
         in.scope_->set("varargs", in.tuple(std::move(rest)));
       }
       const size_t first_default = n_params - def_.defaults.size();
-      for (size_t i = 0; i < n_params; ++i) {  // a default may use the parameters before it
-        if (!bound[i]) {
-          bound[i] = i >= first_default ? in.eval(*def_.defaults[i - first_default])
-                                        : in.undefined(fmt::format("parameter '{}' was not provided", def_.params[i]));
-        }
-        in.scope_->set(def_.params[i], *bound[i]);
+      for (size_t i = 0; i < n_params; ++i) {
+        in.scope_->set(
+            def_.params[i],
+            bound[i] ? *bound[i] : in.undefined(fmt::format("parameter '{}' was not provided", def_.params[i])));
       }
-      in.exec(def_.body);
+      for (size_t i = first_default; i < n_params; ++i) {  // a default may use the parameters before it
+        if (!bound[i]) in.scope_->set(def_.params[i], in.eval(*def_.defaults[i - first_default]));
+      }
+      in.enter(def_.body);
     });
   });
   return in.text(std::move(out));
 }
 
 std::optional<Value> Macro::attribute(Interp& in, std::string_view name) {
-  if (name == "name") return in.str(def_.name);
+  if (name == "name") return def_.anonymous ? Value::none() : in.str(def_.name);
   if (name == "arguments") {
     std::vector<Value> names;
     for (const std::string& p : def_.params) names.push_back(in.str(p));
@@ -80,6 +81,8 @@ std::optional<Value> Macro::attribute(Interp& in, std::string_view name) {
   return std::nullopt;
 }
 
-std::string Macro::repr() const { return "<Macro " + repr_string(def_.name) + ">"; }
+std::string Macro::repr(Interp&) {
+  return def_.anonymous ? "<Macro anonymous>" : "<Macro " + repr_string(def_.name) + ">";
+}
 
 }  // namespace minfer::chat::jinja

@@ -16,7 +16,7 @@ class Macro : public CallableObject {
   Macro(const MacroDef& def, Scope* scope) : def_(def), scope_(scope) {}
   Value call(Interp& in, const Args& args) override;
   std::optional<Value> attribute(Interp& in, std::string_view name) override;
-  std::string repr() const override;
+  std::string repr(Interp&) override;
   const char* type_name() const override { return "Macro"; }
 
  private:
@@ -33,7 +33,7 @@ class Loop : public CallableObject, public std::enable_shared_from_this<Loop> {
 
   Value call(Interp& in, const Args& args) override;  // loop(children)
   std::optional<Value> attribute(Interp& in, std::string_view name) override;
-  std::string repr() const override;
+  std::string repr(Interp&) override;
   const char* type_name() const override { return "LoopContext"; }
   void release() override;
 

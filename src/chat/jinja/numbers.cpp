@@ -67,7 +67,7 @@ std::optional<double> parse_float(std::string_view text) {
   return negative ? -value : value;
 }
 
-std::optional<Value> parse_int(std::string_view text, int64_t base) {
+std::optional<Value> parse_int(Interp& in, std::string_view text, int64_t base) {
   std::string_view s = stripped(text);
   const bool negative = s.starts_with('-');
   if (s.starts_with('-') || s.starts_with('+')) s.remove_prefix(1);
@@ -83,30 +83,25 @@ std::optional<Value> parse_int(std::string_view text, int64_t base) {
   if (base == 0) base = 10;
   const auto digits = without_underscores(s);
   if (!digits || digits->empty()) return std::nullopt;
-  uint64_t value = 0;
-  const char *begin = digits->data(), *stop = begin + digits->size();
-  if (*begin == '-' || *begin == '+') return std::nullopt;
-  const auto [end, error] = std::from_chars(begin, stop, value, static_cast<int>(base));
-  if (end != stop) return std::nullopt;
-  if (error == std::errc::result_out_of_range || value > uint64_t{1} << 63 || (!negative && value >> 63 != 0))
-    overflow();
-  return Value::integer(negative ? static_cast<int64_t>(~value + 1) : static_cast<int64_t>(value));
+  if (digits->front() == '-') return std::nullopt;
+  const auto magnitude = BigInt::parse(*digits, static_cast<unsigned>(base));
+  if (!magnitude) return std::nullopt;
+  return integer(in, negative ? -*magnitude : *magnitude);
 }
 
 // round(v, digits): half to even on the exact binary value, which is what printing with that many decimals gives.
-Value round_number(Interp&, const Value& v, int64_t digits, bool keep_int) {
-  if (is_int(v)) {
-    if (digits >= 0) return keep_int ? Value::integer(int_of(v)) : Value::real(float_of(v));
-    if (digits < -18) return Value::integer(0);
-    __int128 unit = 1;
-    for (int64_t i = 0; i < -digits; ++i) unit *= 10;
-    const __int128 x = int_of(v);
-    __int128 q = x / unit, r = x % unit;
-    if (r < 0) r += unit, --q;
-    if (2 * r > unit || (2 * r == unit && q % 2 != 0)) ++q;
-    const __int128 result = q * unit;
-    if (result > INT64_MAX || result < INT64_MIN) overflow();
-    return Value::integer(static_cast<int64_t>(result));
+Value round_number(Interp& in, const Value& v, int64_t digits, bool keep_int) {
+  if (is_integral(v)) {
+    if (digits >= 0) return keep_int ? integer(in, big_of(v)) : Value::real(float_of(v));
+    const BigInt x = big_of(v);
+    if (-digits > static_cast<int64_t>(x.bits())) return Value::integer(0);
+    in.step(x.cost());
+    const BigInt unit = BigInt(10).power(static_cast<uint64_t>(-digits));
+    BigInt q, r;
+    BigInt::divide(x, unit, &q, &r);
+    const int half = compare(r + r, unit);
+    if (half > 0 || (half == 0 && q.odd())) q = q + BigInt(1);
+    return integer(in, q * unit);
   }
   const double d = v.as_float();
   if (!std::isfinite(d) || digits > 323) return v;

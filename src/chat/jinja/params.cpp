@@ -30,6 +30,7 @@ Params::Params(const char* function, const Args& args, std::initializer_list<con
 int64_t Params::integer(size_t i, int64_t fallback) const {
   if (!has(i)) return fallback;
   refuse_undefined(*values_[i]);
+  if (values_[i]->is(Kind::kBigInt)) raise_error("Python int too large to convert to C ssize_t");
   if (!is_int(*values_[i])) {
     raise_error("{}(): '{}' object cannot be interpreted as an integer", function_, type_name(*values_[i]));
   }
@@ -54,7 +55,7 @@ class BoundMethod : public CallableObject {
     weight = self_.weight();
   }
   Value call(Interp& in, const Args& args) override { return function_(in, self_, args); }
-  std::string repr() const override {
+  std::string repr(Interp&) override {
     return fmt::format("<built-in method {} of {} object>", name_, minfer::chat::type_name(self_));
   }
   const char* type_name() const override { return "builtin_function_or_method"; }

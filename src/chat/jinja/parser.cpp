@@ -1,11 +1,16 @@
 // Statements.
 #include "chat/jinja/parser.h"
 
+#include "chat/jinja/names.h"
 #include "chat/jinja/parser_impl.h"
 
 namespace minfer::chat::jinja {
 
-Body parse(std::string_view source) { return Parser(tokenize(source)).parse_template(); }
+Body parse(std::string_view source) {
+  Body body = Parser(tokenize(source)).parse_template();
+  hide_names(body);
+  return body;
+}
 
 bool Parser::skip_op(std::string_view op) {
   if (!at_op(op)) return false;
@@ -49,9 +54,9 @@ Body Parser::statements(std::initializer_list<std::string_view> ends, std::strin
   for (;;) {
     const Token token = next();
     switch (token.type) {
-      case Tok::kData: body.push_back(std::make_unique<TextStmt>(token.pos, token.value)); break;
+      case Tok::kData: body.statements.push_back(std::make_unique<TextStmt>(token.pos, token.value)); break;
       case Tok::kVariableBegin: {
-        body.push_back(std::make_unique<OutputStmt>(token.pos, tuple_or_expression(true, false, false)));
+        body.statements.push_back(std::make_unique<OutputStmt>(token.pos, tuple_or_expression(true, false, false)));
         if (current().type != Tok::kVariableEnd) fail(fmt::format("expected '}}}}', found {}", describe(current())));
         next();
         break;
@@ -64,11 +69,11 @@ Body Parser::statements(std::initializer_list<std::string_view> ends, std::strin
         if (print) {
           next();
           while (current().type != Tok::kBlockEnd) {
-            body.push_back(std::make_unique<OutputStmt>(current().pos, expression()));
+            body.statements.push_back(std::make_unique<OutputStmt>(current().pos, expression()));
             if (current().type != Tok::kBlockEnd) expect_op(",");
           }
         } else {
-          body.push_back(statement());
+          body.statements.push_back(statement());
         }
         if (current().type != Tok::kBlockEnd) fail(fmt::format("expected '%}}', found {}", describe(current())));
         next();
@@ -172,6 +177,7 @@ std::unique_ptr<Stmt> Parser::set_statement(Pos pos) {
   skip_op(":");
   block_end(next());
   node->body = statements({"endset"}, "set", pos);
+  node->end = current().pos;
   expect_name("endset");
   return node;
 }
@@ -227,6 +233,7 @@ std::unique_ptr<Stmt> Parser::macro_statement(Pos pos) {
 std::unique_ptr<Stmt> Parser::call_block(Pos pos) {
   auto node = std::make_unique<CallBlockStmt>(pos);
   node->def.name = "caller";
+  node->def.anonymous = true;
   macros_.push_back(&node->def);
   if (at_op("(")) signature(node->def);
   macros_.pop_back();
@@ -251,6 +258,7 @@ std::unique_ptr<Stmt> Parser::filter_block(Pos pos) {
 std::unique_ptr<Stmt> Parser::scope_statement(Pos pos, const std::string& tag) {
   auto node = std::make_unique<ScopeStmt>(pos);
   if (tag == "block") {
+    node->is_block = true;
     expect_identifier("the block's name");
     while (at_name("scoped") || at_name("required")) next();
   } else if (tag == "autoescape") {
@@ -262,7 +270,10 @@ std::unique_ptr<Stmt> Parser::scope_statement(Pos pos, const std::string& tag) {
   }
   block_end(next());
   const std::string end = "end" + tag;
+  // Jinja makes functions of the first two: no break out of them.
+  const int loops = tag == "autoescape" ? loops_ : std::exchange(loops_, 0);
   node->body = statements({end}, tag, pos);
+  loops_ = loops;
   expect_name(end);
   if (tag == "block" && current().type == Tok::kName) next();
   return node;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "chat/jinja/bigint.h"
 #include "chat/jinja/parser_impl.h"
 
 namespace minfer::chat::jinja {
@@ -189,18 +190,22 @@ namespace {
 
 Value integer_literal(const Token& token) {
   std::string_view digits = token.value;
-  int base = 10;
+  unsigned base = 10;
   if (digits.size() > 2 && digits[0] == '0') {
     const char c = static_cast<char>(digits[1] | 0x20);
     base = c == 'x' ? 16 : c == 'o' ? 8 : c == 'b' ? 2 : 10;
     if (base != 10) digits.remove_prefix(2);
   }
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (error != std::errc{} || end != digits.data() + digits.size()) {
-    raise_at(token.pos, ErrorCode::kCorrupt, "integer {} does not fit 64 bits", token.value);
+  std::optional<BigInt> value;
+  try {
+    value = BigInt::parse(digits, base);
+  } catch (Raised& raised) {  // too long
+    raised.pos = token.pos;
+    throw;
   }
-  return Value::integer(value);
+  if (!value) raise_at(token.pos, ErrorCode::kCorrupt, "'{}' is no integer", token.value);
+  if (const auto small = value->narrow()) return Value::integer(*small);
+  return Value::big_integer(value->text());
 }
 
 Value float_literal(const Token& token) {

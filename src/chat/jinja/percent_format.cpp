@@ -44,7 +44,10 @@ class PercentFormatter {
   }
 
   Value argument() {
-    if (mapped_) return *std::exchange(mapped_, std::nullopt);
+    if (mapped_) {
+      next_ = 1;  // after a key, the mapping itself is no argument any more
+      return *std::exchange(mapped_, std::nullopt);
+    }
     if (args_.is(Kind::kTuple)) {
       if (next_ >= args_.items().size()) raise_error("not enough arguments for format string");
       return args_.items()[next_++];
@@ -71,6 +74,11 @@ class PercentFormatter {
   void conversion() {
     in_.step();
     const size_t start = at_++;
+    if (peek() == '%') {
+      out_.append("%", format_.is_markup(start));
+      ++at_;
+      return;
+    }
     if (peek() == '(') {
       const size_t close = format_.view().find(')', at_);
       if (close == std::string_view::npos) raise_error("incomplete format key");
@@ -113,11 +121,6 @@ class PercentFormatter {
     ++at_;
     check_field(spec.width, type == 's' || type == 'r' || type == 'a' ? -1 : spec.precision);
     spec.align = left ? '<' : '>';
-    const bool markup = format_.is_markup(start);
-    if (type == '%') {
-      out_.append("%", markup);
-      return;
-    }
     value(type, spec, left);
   }
 
@@ -140,8 +143,8 @@ class PercentFormatter {
           spec.precision = -1;
           return pad_text(in_, out_, spec, v.as_text());
         }
-        if (!is_int(v)) raise_error("%c requires int or char");
-        const int64_t code = int_of(v);
+        if (!is_integral(v)) raise_error("%c requires int or char");
+        const int64_t code = clamped_int(v);
         if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
           raise_error("%c arg not in range(0x110000)");
         std::string s;
@@ -156,8 +159,9 @@ class PercentFormatter {
       spec.align = '=';
     }
     if (type == 'd' || type == 'i' || type == 'u' || type == 'x' || type == 'X' || type == 'o') {
-      const int64_t i = integer(type, v);
-      std::string body = int_digits(magnitude_of(i), type);
+      const BigInt i = integer(type, v);
+      in_.step(i.cost());
+      std::string body = int_digits(i, type);
       if (spec.precision > static_cast<int64_t>(body.size())) {
         body.insert(0, std::string(static_cast<size_t>(spec.precision) - body.size(), '0'));
       }
@@ -166,7 +170,7 @@ class PercentFormatter {
                                  : type == 'X'   ? "0X"
                                  : type == 'o'   ? "0o"
                                                  : "";
-      return pad_number(in_, out_, spec, i < 0, prefix, body);
+      return pad_number(in_, out_, spec, i.negative(), prefix, body);
     }
     if (std::string_view("eEfFgG").find(type) == std::string_view::npos) {
       raise_error("unsupported format character '{}' ({:#x}) at index {}", type, static_cast<unsigned>(type), at_ - 1);
@@ -181,14 +185,15 @@ class PercentFormatter {
     if (type != 's' && type != 'r' && type != 'a') refuse_undefined(v);
   }
 
-  static int64_t integer(char type, const Value& v) {
-    if (is_int(v)) return int_of(v);
+  static BigInt integer(char type, const Value& v) {
+    if (is_integral(v)) return big_of(v);
     const bool decimal = type == 'd' || type == 'i' || type == 'u';
     if (!decimal || !v.is(Kind::kFloat)) {
       raise_error("%{} format: {} is required, not {}", type, decimal ? "a real number" : "an integer", type_name(v));
     }
-    if (!(std::fabs(v.as_float()) < 0x1p63)) overflow();
-    return static_cast<int64_t>(v.as_float());
+    if (std::isnan(v.as_float())) raise_error("cannot convert float NaN to integer");
+    if (std::isinf(v.as_float())) raise_error("cannot convert float infinity to integer");
+    return BigInt::of(v.as_float());
   }
 
   Interp& in_;

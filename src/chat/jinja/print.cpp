@@ -165,7 +165,7 @@ void append_repr(Interp& in, Text& out, const Value& v) {
       put_entries(in, out, v.object<NamespaceObject>()->attributes);
       return w.put(">");
     }
-    case Kind::kCallable: return w.put(v.object<CallableObject>()->repr());
+    case Kind::kCallable: return w.put(v.object<CallableObject>()->repr(in));
   }
 }
 

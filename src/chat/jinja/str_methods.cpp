@@ -229,6 +229,13 @@ Value join(Interp& in, const Value& s, const Args& a) {
   Text out;
   size_t i = 0;
   for (const Value& item : iterate(in, p[0])) {
+    if (is_safe(s)) {  // takes anything, escaped
+      const Text piece = is_safe(item) ? item.as_text() : escape_html(in, to_text(in, item));
+      in.charge(piece.size() + s.as_string().size());
+      if (i++ > 0) out.append(s.as_text());
+      out.append(piece);
+      continue;
+    }
     if (!item.is_string()) {
       refuse_undefined(item);
       raise_error("sequence item {}: expected str instance, {} found", i, type_name(item));
@@ -237,7 +244,7 @@ Value join(Interp& in, const Value& s, const Args& a) {
     if (i++ > 0) out.append(s.as_text());
     out.append(item.as_text());
   }
-  return in.text(std::move(out));
+  return in.text(std::move(out), is_safe(s));
 }
 
 Value partition_any(Interp& in, const Value& s, const Args& a, bool last) {
@@ -249,11 +256,12 @@ Value partition_any(Interp& in, const Value& s, const Args& a, bool last) {
   const size_t at =
       last ? find_last(in, text.view(), sep.view(), 0, text.size()) : find_from(text.view(), sep.view(), 0);
   if (at == kNotFound) {
-    return last ? in.tuple({in.str(""), in.str(""), s}) : in.tuple({s, in.str(""), in.str("")});
+    const Value empty = in.text({}, is_safe(s));
+    return last ? in.tuple({empty, empty, s}) : in.tuple({s, empty, empty});
   }
   const size_t after = at + sep.size();
-  return in.tuple({in.text(text.slice(0, at)), in.text(text.slice(at, sep.size())),
-                   in.text(text.slice(after, text.size() - after))});
+  return in.tuple({in.text(text.slice(0, at), is_safe(s)), in.text(text.slice(at, sep.size()), is_safe(s)),
+                   in.text(text.slice(after, text.size() - after), is_safe(s))});
 }
 Value partition(Interp& in, const Value& s, const Args& a) { return partition_any(in, s, a, false); }
 Value rpartition(Interp& in, const Value& s, const Args& a) { return partition_any(in, s, a, true); }

@@ -141,15 +141,13 @@ Value lower_text(Interp& in, const Value& s) {
 }
 
 Value capitalized(Interp& in, const Value& s) {
-  const Text& text = s.as_text();
-  if (text.empty()) return s;
-  const Char first = decode(text.view(), 0);
-  std::string head;
-  append_title(head, first.code);
-  Text out(head, text.is_markup(0));
-  const Value rest = lower_text(in, in.text(text.slice(first.bytes, text.size() - first.bytes)));
-  out.append(rest.as_text());
-  return in.text(std::move(out), is_safe(s));
+  return map_in_context(in, s, [&](std::string& out, size_t at, uint32_t code) {
+    if (at == 0) {
+      append_title(out, code);
+    } else {
+      append_lower_at(out, s.as_string(), at, code);
+    }
+  });
 }
 
 Value justify(Interp& in, const Value& s, int64_t width, const Text& fill, char where) {

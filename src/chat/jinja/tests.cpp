@@ -79,10 +79,14 @@ bool sameas(Interp& in, const Value& v, const Args& a) {
 
 bool in_test(Interp& in, const Value& v, const Args& a) { return contains(in, Params("in", a, {"seq"}, 1)[0], v); }
 bool filter_exists(Interp&, const Value& v, const Args& a) {
-  return Params("filter", a, {}), v.is_string() && find_filter(v.as_string()) != nullptr;
+  Params("filter", a, {});
+  require_hashable(v);
+  return v.is_string() && find_filter(v.as_string()) != nullptr;
 }
 bool test_exists(Interp&, const Value& v, const Args& a) {
-  return Params("test", a, {}), v.is_string() && find_test(v.as_string()) != nullptr;
+  Params("test", a, {});
+  require_hashable(v);
+  return v.is_string() && find_test(v.as_string()) != nullptr;
 }
 
 constexpr Named<TestFn> kTests[] = {
