@@ -29,16 +29,6 @@ struct BenchFlags {
 
 IsaLevel isa_level(const Backend& backend) { return isa_from_name(backend.isa()).value_or(IsaLevel::kScalar); }
 
-// Arithmetic and traffic of one step, as its plan counts them.
-Cost step_cost(const Plan& plan) {
-  Cost sum;
-  for (const auto& s : plan.steps()) {
-    sum.bytes += s.cost.bytes;
-    sum.flops += s.cost.flops;
-  }
-  return sum;
-}
-
 constexpr Range kTokens = {0, 1 << 24}, kRepeats = {1, 10000}, kSequences = {1, 1024};
 
 class Bench {
@@ -58,6 +48,14 @@ class Bench {
     const int64_t t0 = now_ns();
     MINFER_TRY(feed(seqs_[0], ids));
     return rate(f_.prompt, t0);
+  }
+
+  // Arithmetic of such a prefill, counted on a run of its own.
+  Result<double> prefill_flops() {
+    runner_.truncate(seqs_[0], f_.depth);
+    double flops = 0;
+    MINFER_TRY(feed(seqs_[0], tokens(f_.prompt), &flops));
+    return flops;
   }
 
   // -n steps of one token of every sequence from depth -d, in tokens of all sequences per second.
@@ -82,13 +80,18 @@ class Bench {
     return static_cast<double>(tokens) / (static_cast<double>(now_ns() - since_ns) * 1e-9);
   }
 
-  // In chunks, the logits of the last token wanted.
-  Status feed(int32_t seq, std::span<const int32_t> ids) {
+  // In chunks, the logits of the last token wanted; adds up the arithmetic where it is asked for.
+  Status feed(int32_t seq, std::span<const int32_t> ids, double* flops = nullptr) {
     std::vector<BatchToken> batch;
     for (size_t i = 0; i < ids.size(); ++i) {
       batch.push_back({ids[i], runner_.length(seq) + static_cast<int32_t>(batch.size()), seq, i + 1 == ids.size()});
       if (batch.size() < static_cast<size_t>(runner_.chunk()) && i + 1 < ids.size()) continue;
       MINFER_TRY(runner_.step(batch));
+      if (flops != nullptr) {
+        const Plan* plan = MINFER_TRY(runner_.plan_for(static_cast<int32_t>(batch.size()), 1,
+                                                       batch.back().want_logits ? 1 : 0, batch.back().position));
+        *flops += plan->cost().flops;
+      }
       batch.clear();
     }
     return {};
@@ -233,11 +236,7 @@ Result<int> bench(BenchFlags f) {
   const double bytes_per_token =
       static_cast<double>(runner.weights().bytes_read_per_token) / f.sequences +
       mean_depth * static_cast<double>(kv_bytes_per_token(loaded.model->hparams(), kv.type_k, kv.type_v));
-  double prefill_flops = 0;
-  if (f.prompt > 0) {
-    const int chunk = std::min(f.prompt, runner.chunk());
-    prefill_flops = step_cost(*MINFER_TRY(runner.plan_for(chunk, 1, f.prompt > chunk ? 0 : 1, f.depth))).flops / chunk;
-  }
+  const double prefill_flops = f.prompt > 0 ? MINFER_TRY(b.prefill_flops()) / f.prompt : 0;
   const int ops = static_cast<int>(MINFER_TRY(runner.plan_for(1, 1, 1, 0))->steps().size());
   const Summary p = summarize(prefill), d = summarize(decode), bw = summarize(bandwidth);
   const double decode_gb = d.median * bytes_per_token * 1e-9, prefill_gops = p.median * prefill_flops * 1e-9;

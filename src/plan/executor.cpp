@@ -4,6 +4,26 @@
 
 namespace minfer {
 
+Cost Plan::cost_now(const Step& step) {
+  if (step.op != Op::kAttention && step.op != Op::kAttnScores && step.op != Op::kAttnMix) return step.cost;
+  const KernelArgs& args = step.args;
+  bool present[kMaxInputs];
+  for (int i = 0; i < args.n_in; ++i) present[i] = !args.in[i].absent();
+  const auto n_in = static_cast<size_t>(args.n_in), n_out = static_cast<size_t>(args.n_out);
+  return node_cost(
+      {step.op, step.attrs, std::span(args.in, n_in), std::span(args.out, n_out), std::span(present, n_in)});
+}
+
+Cost Plan::cost() const {
+  Cost sum;
+  for (const Step& step : steps_) {
+    const Cost c = cost_now(step);
+    sum.bytes += c.bytes;
+    sum.flops += c.flops;
+  }
+  return sum;
+}
+
 Status Plan::run(ThreadPool& pool, const RunHooks& hooks) {
   MINFER_TRY(bind());
   for (auto& c : counters_) {
@@ -18,9 +38,11 @@ Status Plan::run(ThreadPool& pool, const RunHooks& hooks) {
       step.kernel->run(step.args, w);
       if (!w.barrier()) return;
       if (hooks.tracer != nullptr && lead) {
+        const int64_t t1 = now_ns();
+        const Cost cost = cost_now(step);
         hooks.tracer->node({op_info(step.op).name, step.kernel_name.c_str(),
                             step.outputs.empty() ? std::string() : graph_.value(step.outputs[0]).name, step.attrs.layer,
-                            t0, now_ns(), step.cost.bytes, step.cost.flops});
+                            t0, t1, cost.bytes, cost.flops});
       }
       if (hooks.observer != nullptr) {
         if (lead) {

@@ -55,7 +55,7 @@ class Plan {
     std::string kernel_name;  // "matmul_packed/avx512"
     std::vector<ValueId> inputs, outputs;
     KernelArgs args;
-    Cost cost;
+    Cost cost;  // attention: of the whole context for every token, as positions are not known yet
     std::vector<std::string> refusals;  // "name: reason" of better kernels that could not serve
   };
 
@@ -73,6 +73,8 @@ class Plan {
 
   const Graph& graph() const { return graph_; }
   std::span<const Step> steps() const { return steps_; }
+  // Of all steps, attention by the positions of the last run.
+  Cost cost() const;
   size_t arena_bytes() const { return arena_bytes_; }
   const std::vector<PassReport>& pass_reports() const { return pass_reports_; }
 
@@ -82,6 +84,7 @@ class Plan {
   Status place(int n_threads);
   Status bind();  // resolves pointers against the arena, when it grew or moved
   TensorView view_of(ValueId id) const;
+  static Cost cost_now(const Step& step);  // by the positions its inputs hold
 
   Graph graph_;
   std::vector<Step> steps_;
