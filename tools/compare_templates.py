@@ -24,7 +24,7 @@ from random_templates import Generator
 
 BATCH = 2000
 # What holds an address or the inner name of a Python type cannot be equal.
-UNEQUAL = re.compile(r" at 0x[0-9a-f]+|<(?:function|class|built-in|bound|generator|list_|dict_|method|slot)", re.I)
+UNEQUAL = re.compile(r" at 0x[0-9a-f]+|<(?:function|class|built-in|bound|gene|list_|dict_|method|slot)", re.I)
 # Refused by minfer on purpose (docs/chat-templates.md), or made of chance.
 REFUSED = re.compile(r"complex numbers|more than 14285 bits|needs more than|wider than")
 

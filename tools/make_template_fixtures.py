@@ -383,7 +383,7 @@ def render(env, source):
     except jinja2.exceptions.TemplateSyntaxError:
         return {"syntax_error": True}
     except Exception as e:  # every kind: what Python says is the fixture
-        return {"error": str(e.args[0]) if e.args else str(e)}
+        return {"error": e.args[0] if e.args and isinstance(e.args[0], str) else str(e)}
 
 
 def main():

@@ -67,7 +67,7 @@ Value get_attribute(Interp& in, const Value& object, std::string_view name) {
 Value get_item(Interp& in, const Value& object, const Value& key) {
   refuse_undefined(object);
   if (object.is_dict()) {
-    if (!key.is(Kind::kList) && !key.is_dict()) {
+    if ((!key.is(Kind::kList) || key.object<ListObject>()->is_range) && !key.is_dict()) {
       in.step(key.weight());
       if (const Value* item = object.as_dict().find(key)) return *item;
     }

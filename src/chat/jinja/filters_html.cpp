@@ -394,7 +394,8 @@ Value urlize(Interp& in, const Value& v, const Args& a) {
   if (p.flag(1, false)) rel.insert("nofollow");
   if (p.has(3) && truthy(p[3])) {
     if (!p[3].is_string()) raise_error("'{}' object has no attribute 'split'", type_name(p[3]));
-    for (const Value& part : find_string_method("split")(in, p[3], {}).items()) rel.insert(part.as_string());
+    const Value parts = find_string_method("split")(in, p[3], {});
+    for (const Value& part : parts.items()) rel.insert(part.as_string());
   }
   std::string rel_text;
   for (const std::string& part : rel) rel_text += (rel_text.empty() ? "" : " ") + part;

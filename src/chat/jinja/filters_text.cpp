@@ -126,15 +126,15 @@ Value indent(Interp& in, const Value& v, const Args& a) {
 Value truncate(Interp& in, const Value& v, const Args& a) {
   const Params p("truncate", a, {"length", "killwords", "end", "leeway"});
   const int64_t limit = p.integer(0, 255);
-  const Text end = p.has(2) ? p.text(2) : Text("...", true);
   const int64_t leeway = p.has(3) && !p[3].is_none() ? p.integer(3, 5) : 5;
-  const int64_t end_chars = static_cast<int64_t>(count_chars(end.view()));
+  const int64_t end_chars = p.has(2) ? static_cast<int64_t>(jinja::length(in, p[2])) : 3;
   if (limit < end_chars) raise_error("expected length >= {}, got {}", end_chars, limit);
   if (leeway < 0) raise_error("expected leeway >= 0, got {}", leeway);
   const int64_t n = static_cast<int64_t>(jinja::length(in, v));
   const auto allowed = checked_add(limit, leeway);
   if (!allowed || n <= *allowed) return v;  // whatever it is
   if (!v.is_string()) raise_error("can only concatenate {} (not \"str\") to {}", type_name(v), type_name(v));
+  const Text end = p.has(2) ? p.text(2) : Text("...", true);
   in.step(v.weight());
   Text out = v.as_text().slice(0, byte_offset(v.as_string(), static_cast<size_t>(limit - end_chars)));
   if (!p.flag(1, false)) {

@@ -19,19 +19,14 @@ class Frame {
 
   void parameter(std::string_view name) { refs_.insert_or_assign(name, Ref{}); }
   void load(std::string_view name, Pos pos) {
-    for (Frame* f = this; f != nullptr; f = f->parent_) {
-      const auto it = f->refs_.find(name);
-      if (it == f->refs_.end()) continue;
-      // Only reads by inner bodies above the assignment can see that it is not set yet.
-      if (f != this && it->second.own && before(pos, it->second.set_at)) it->second.read_early = true;
-      return;
-    }
+    if (refs_.contains(name) || (parent_ != nullptr && parent_->read_inside(name, pos))) return;
     refs_.emplace(name, Ref{});
   }
   void store(std::string_view name, Pos pos) {
     if (refs_.contains(name)) return;
-    refs_.emplace(name,
-                  Ref{.own = parent_ == nullptr || !parent_->knows(name), .in_branch = branches_ > 0, .set_at = pos});
+    // A name of a body around this one starts with the value it has there.
+    const bool outer = parent_ != nullptr && parent_->read_inside(name, pos);
+    refs_.emplace(name, Ref{.own = !outer, .in_branch = branches_ > 0, .set_at = pos});
   }
   // Inside the branches of an if, what is set need not be: the name keeps its outer meaning.
   void open_branches() { ++branches_; }
@@ -54,8 +49,13 @@ class Frame {
     bool own = false, in_branch = false, read_early = false;
     Pos set_at;
   };
-  bool knows(std::string_view name) const {
-    return refs_.contains(name) || (parent_ != nullptr && parent_->knows(name));
+  // A body inside reads the name; false when neither this nor a body around it has it. Only what stands above the
+  // assignment can see that it is not made yet.
+  bool read_inside(std::string_view name, Pos pos) {
+    const auto it = refs_.find(name);
+    if (it == refs_.end()) return parent_ != nullptr && parent_->read_inside(name, pos);
+    if (it->second.own && before(pos, it->second.set_at)) it->second.read_early = true;
+    return true;
   }
 
   Frame* parent_;

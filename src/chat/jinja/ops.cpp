@@ -39,7 +39,9 @@ std::string object_name(const Value& v) {
 
 void require_hashable(const Value& key) {
   const bool list = key.is(Kind::kList) && !key.object<ListObject>()->is_range;
-  if (list || key.is(Kind::kDict)) raise_error("unhashable type: '{}'", type_name(key));
+  const bool view = key.is(Kind::kIterator) && key.object<IteratorObject>()->view &&
+                    std::string_view(key.object<IteratorObject>()->type_name) != "dict_values";
+  if (list || view || key.is(Kind::kDict)) raise_error("unhashable type: '{}'", type_name(key));
   if (key.is(Kind::kTuple)) {
     for (const Value& item : key.items()) require_hashable(item);
   }
