@@ -17,8 +17,9 @@ class CpuBackend final : public Backend {
     for (int i = 0; i < kOpCount; ++i) {
       const Op op = static_cast<Op>(i);
       std::vector<Kernel>& list = lists_[static_cast<size_t>(i)];
-      for (auto kernels : {matmul_op_kernels(op, isa), elementwise_kernels(op, isa), row_kernels(op, isa),
-                           kv_kernels(op, isa), attention_kernels(op, isa), ref_kernels(op)}) {
+      for (auto kernels :
+           {matmul_op_kernels(op, isa), elementwise_kernels(op, isa), row_kernels(op, isa), kv_kernels(op, isa),
+            attention_kernels(op, isa), moe_route_kernels(op, isa), ref_kernels(op)}) {
         list.insert(list.end(), kernels.begin(), kernels.end());
       }
     }

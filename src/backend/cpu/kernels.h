@@ -24,7 +24,7 @@ struct ElementwiseKernels {
   void (*mul)(const float* a, const float* b, float* y, int64_t n);
   void (*scale)(const float* x, float s, float* y, int64_t n);
   void (*scale_add)(const float* x, float s, float* y, int64_t n);  // y = fma(x, s, y)
-  // Indexed by Act; nullptr where there is no vector form (gelu_erf is f64 inside).
+  // Indexed by Act.
   void (*unary[kActCount])(const float* x, float* y, int64_t n);
   void (*gated[kActCount])(const float* gate, const float* up, float* y, int64_t n);
   void (*softcap)(const float* x, float c, float* y, int64_t n);
@@ -39,6 +39,8 @@ struct RowKernels {
   void (*rope_neox)(const float* x, const float* cos, const float* sin, float* y, int64_t half);
   // Pairs (2i, 2i + 1): t1 = cos_0 sin_0 cos_1 sin_1 ..., t2 = -sin_0 cos_0 -sin_1 cos_1 ..., both [2 * half].
   void (*rope_interleaved)(const float* x, const float* t1, const float* t2, float* y, int64_t half);
+  // p = exp(x - max) / sum, both [n], n > 0.
+  void (*softmax)(const float* x, float* p, int64_t n);
 };
 
 struct KvKernels {

@@ -56,10 +56,7 @@ TEST(CpuOps, Activations) {
     const Attrs attrs{.act = static_cast<Act>(act)};
     for (int64_t d : kWidths) {
       auto gate = odd_f32(random, {2, d}), up = odd_f32(random, {2, d});
-      // erf has no vector form: the reference serves it.
-      if (attrs.act != Act::kGeluErf) {
-        EXPECT_EQ(check_conformance(Op::kUnary, attrs, {&gate}), "") << act << " " << d;
-      }
+      EXPECT_EQ(check_conformance(Op::kUnary, attrs, {&gate}), "") << act << " " << d;
       EXPECT_EQ(check_conformance(Op::kGatedAct, attrs, {&gate, &up}), "") << act << " " << d;
     }
   }
@@ -77,6 +74,24 @@ TEST(CpuOps, ExpOverItsWholeRange) {
   for (Act act : {Act::kSigmoid, Act::kTanh, Act::kSilu, Act::kGeluTanh}) {
     EXPECT_EQ(check_conformance(Op::kUnary, {.act = act}, {&x}, {.threads = {2}}), "") << static_cast<int>(act);
   }
+}
+
+// erf leaves its polynomial at 1 and is cut at 6: x / sqrt 2 walks finely over both, and over every exponent.
+TEST(CpuOps, ErfOverItsWholeRange) {
+  std::vector<float> values;
+  for (uint32_t bits = 0; bits < 0x80000000u - 0x10000u; bits += 0x3357fu) {
+    values.push_back(std::bit_cast<float>(bits));
+    values.push_back(std::bit_cast<float>(bits | 0x80000000u));
+  }
+  for (float x = -9.5f; x < 9.5f; x += 0.000731f) values.push_back(x);
+  for (float edge : {1.41421356f, 8.48528137f}) {
+    for (int i = -40; i <= 40; ++i) {
+      const float x = std::bit_cast<float>(std::bit_cast<uint32_t>(edge) + static_cast<uint32_t>(i));
+      values.push_back(x), values.push_back(-x);
+    }
+  }
+  auto x = TestTensor::f32({1, static_cast<int64_t>(values.size())}, values);
+  EXPECT_EQ(check_conformance(Op::kUnary, {.act = Act::kGeluErf}, {&x}, {.threads = {2}}), "");
 }
 
 TEST(CpuOps, RmsNorm) {
@@ -117,6 +132,34 @@ TEST(CpuOps, Rope) {
       }
     }
   }
+}
+
+TEST(CpuOps, MoeRoute) {
+  Random random(13);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  struct Route {
+    int32_t n_expert, top_k;
+  };
+  for (const Route r : {Route{1, 1}, {7, 7}, {8, 2}, {16, 4}, {17, 8}, {60, 4}, {128, 8}, {257, 1}}) {
+    for (bool norm : {false, true}) {
+      const int64_t n = r.n_expert;
+      const Attrs attrs{.top_k = r.top_k, .norm_topk = norm};
+      auto x = random.normal_f32({5, n}, 2.0f), odd = odd_f32(random, {20, n});
+      auto ties = x, wide = random.normal_f32({3, n}, 200.0f);  // wide: weights that underflow
+      for (float* p = ties.row(0); p != ties.row(0) + 5 * n; ++p) *p = std::floor(*p);
+      for (int64_t e = 0; e < n; ++e) {
+        ties.row(1)[e] = 0.0f, ties.row(2)[e] = -kInf;  // all equal; only -infinity
+        ties.row(3)[e] = e % 3 == 0 ? 1.5f : -kInf;     // more experts wanted than have a weight
+      }
+      ties.row(4)[n / 2] = kInf;
+      for (TestTensor* t : {&x, &odd, &ties, &wide}) {
+        EXPECT_EQ(check_conformance(Op::kMoeRoute, attrs, {t}, {.threads = {2}}), "") << n << " " << r.top_k;
+      }
+    }
+  }
+  auto x = random.normal_f32({7, 60}), none = TestTensor::zeros(DType::kF32, {0, 8});
+  EXPECT_EQ(check_conformance(Op::kMoeRoute, {.top_k = 4}, {&x}), "");
+  EXPECT_EQ(check_conformance(Op::kMoeRoute, {.top_k = 2}, {&none}), "");
 }
 
 TEST(CpuOps, MoeCombine) {

@@ -1,5 +1,6 @@
 #include "vec-inl.h"
 
+#include "backend/cpu/inl/erf-inl.h"
 #include "backend/cpu/inl/math-inl.h"
 
 #include "backend/cpu/inl/elementwise-inl.h"

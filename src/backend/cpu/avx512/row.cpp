@@ -1,5 +1,7 @@
 #include "vec-inl.h"
 
+#include "backend/cpu/inl/math-inl.h"
+
 #include "backend/cpu/inl/row-inl.h"
 
 namespace minfer::cpu {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/f16.h"
+#include "base/fmath.h"
 
 namespace minfer::cpu {
 namespace {
@@ -152,6 +153,10 @@ inline void store_f16(uint16_t* p, F x) {
 }
 inline void store_bf16(uint16_t* p, F x) {
   for (int j = 0; j < kLanes; ++j) p[j] = f32_to_bf16(x.v[j]);
+}
+
+inline F erf(F x) {
+  return each([&](int j) { return erf_f32(x.v[j]); });
 }
 
 // --- int8 ---

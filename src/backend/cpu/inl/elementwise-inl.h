@@ -1,4 +1,4 @@
-// Element-wise bodies. Included after a vec-inl.h and math-inl.h; everything is internal to the including file.
+// Element-wise bodies. Included after a vec-inl.h, math-inl.h and an erf; everything is internal to the including file.
 // A tail shorter than a vector is loaded with zeros beyond its end and stored by count.
 #pragma once
 
@@ -42,6 +42,10 @@ void softcap_n(const float* x, float c, float* y, int64_t n) {
   map1(x, y, n, [=](F p) { return softcap(p, cap); });
 }
 
+struct GeluErf {
+  static F of(F x) { return mul(mul(set1(0.5f), x), add(set1(1.0f), erf(mul(x, set1(0.70710678f))))); }
+};
+
 template <typename A>
 void unary_n(const float* x, float* y, int64_t n) {
   map1(x, y, n, [](F p) { return A::of(p); });
@@ -56,10 +60,10 @@ constexpr ElementwiseKernels kElementwise = {
     mul_n,
     scale_n,
     scale_add_n,
-    {unary_n<Silu>, unary_n<GeluTanh>, nullptr, unary_n<GeluQuick>, unary_n<Relu>, unary_n<Relu2>, unary_n<Tanh>,
-     unary_n<Sigmoid>},
-    {gated_n<Silu>, gated_n<GeluTanh>, nullptr, gated_n<GeluQuick>, gated_n<Relu>, gated_n<Relu2>, gated_n<Tanh>,
-     gated_n<Sigmoid>},
+    {unary_n<Silu>, unary_n<GeluTanh>, unary_n<GeluErf>, unary_n<GeluQuick>, unary_n<Relu>, unary_n<Relu2>,
+     unary_n<Tanh>, unary_n<Sigmoid>},
+    {gated_n<Silu>, gated_n<GeluTanh>, gated_n<GeluErf>, gated_n<GeluQuick>, gated_n<Relu>, gated_n<Relu2>,
+     gated_n<Tanh>, gated_n<Sigmoid>},
     softcap_n,
 };
 

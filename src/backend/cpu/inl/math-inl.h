@@ -31,7 +31,7 @@ inline F tanh(F x) {
 
 inline F softcap(F x, F c) { return mul(c, tanh(div(x, c))); }
 
-// Activations, in the order of graph Act; gelu_erf (2) has no vector form.
+// Activations, in the order of graph Act; gelu_erf stands in elementwise-inl.h.
 struct Silu {
   static F of(F x) { return div(x, add(set1(1.0f), exp(neg(x)))); }
 };

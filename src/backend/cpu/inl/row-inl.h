@@ -1,4 +1,5 @@
-// RMSNorm and RoPE bodies. Included after a vec-inl.h; everything is internal to the including file.
+// RMSNorm, softmax and RoPE bodies. Included after a vec-inl.h and math-inl.h; everything is internal to the including
+// file.
 #pragma once
 
 #include "backend/cpu/kernels.h"
@@ -18,6 +19,30 @@ void rms_norm_row(const float* x, const float* w, float eps, float* y, int64_t d
   if (left > 0) {
     const F v = mul(load_n(x + i, left), r);
     store_n(y + i, w != nullptr ? mul(v, load_n(w + i, left)) : v, left);
+  }
+}
+
+// p = exp(x - max) / sum, the maximum by vectors (NaN wins), the sum in order.
+void softmax_row(const float* x, float* p, int64_t n) {
+  F top = set1(-__builtin_inff());
+  bool nan = false;
+  for (int64_t i = 0; i < n; i += 16) {
+    const int left = n - i < 16 ? static_cast<int>(n - i) : 16;
+    const F v = select(lanes(0, left), load_n(x + i, left), set1(-__builtin_inff()));
+    nan = nan || any(unordered(v));
+    top = max(v, top);
+  }
+  const F m = set1(nan ? __builtin_nanf("") : max_lane(top));
+  for (int64_t i = 0; i < n; i += 16) {
+    const int left = n - i < 16 ? static_cast<int>(n - i) : 16;
+    store_n(p + i, exp(sub(load_n(x + i, left), m)), left);
+  }
+  float sum = 0.0f;
+  for (int64_t i = 0; i < n; ++i) sum += p[i];
+  const F s = set1(sum);
+  for (int64_t i = 0; i < n; i += 16) {
+    const int left = n - i < 16 ? static_cast<int>(n - i) : 16;
+    store_n(p + i, div(load_n(p + i, left), s), left);
   }
 }
 
@@ -41,7 +66,7 @@ void rope_interleaved_head(const float* x, const float* t1, const float* t2, flo
   }
 }
 
-constexpr RowKernels kRow = {rms_norm_row, rope_neox_head, rope_interleaved_head};
+constexpr RowKernels kRow = {rms_norm_row, rope_neox_head, rope_interleaved_head, softmax_row};
 
 }  // namespace
 }  // namespace minfer::cpu

@@ -2,6 +2,7 @@
 // clang-format off
 #include "vec-inl.h"
 #include "backend/cpu/inl/math-inl.h"
+#include "backend/cpu/inl/erf-inl.h"
 #include "backend/cpu/inl/elementwise-inl.h"
 // clang-format on
 

@@ -2,7 +2,6 @@
 // Threads: the values of all rows are one line, cut into one piece per worker.
 #include "backend/cpu/ops/op_lists.h"
 #include "backend/cpu/select.h"
-#include "base/fmath.h"
 
 namespace minfer::cpu {
 
@@ -59,16 +58,11 @@ void run_softcap(const KernelArgs& args, Worker& worker) {
   });
 }
 
-// The tables are in the order of Act; gelu_erf is f64 inside and has no vector form.
+// The tables are in the order of Act.
 static_assert(static_cast<int>(Act::kSilu) == 0 && static_cast<int>(Act::kGeluTanh) == 1 &&
               static_cast<int>(Act::kGeluErf) == 2 && static_cast<int>(Act::kGeluQuick) == 3 &&
               static_cast<int>(Act::kRelu) == 4 && static_cast<int>(Act::kRelu2) == 5 &&
               static_cast<int>(Act::kTanh) == 6 && static_cast<int>(Act::kSigmoid) == 7);
-
-Refusal accept_unary(const NodeDesc& node) {
-  if (node.attrs.act == Act::kGeluErf) return "gelu_erf has no vector form";
-  return {};
-}
 
 template <IsaLevel I>
 void run_unary(const KernelArgs& args, Worker& worker) {
@@ -79,14 +73,9 @@ void run_unary(const KernelArgs& args, Worker& worker) {
   });
 }
 
-void gated_gelu_erf(const float* gate, const float* up, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = gelu_erf_f32(gate[i]) * up[i];
-}
-
 template <IsaLevel I>
 void run_gated(const KernelArgs& args, Worker& worker) {
-  const auto vector = cpu_kernels(I).elementwise.gated[static_cast<int>(args.attrs->act)];
-  const auto op = vector != nullptr ? vector : gated_gelu_erf;
+  const auto op = cpu_kernels(I).elementwise.gated[static_cast<int>(args.attrs->act)];
   const TensorView &gate = args.in[0], &up = args.in[1], &y = args.out[0];
   each_part(worker, gate.shape.rows(), gate.shape.last(), [&](int64_t row, int64_t begin, int64_t end) {
     op(gate.row<float>(row) + begin, up.row<float>(row) + begin, y.row<float>(row) + begin, end - begin);
@@ -112,7 +101,7 @@ std::span<const Kernel> list(Op op) {
   static constexpr Kernel kMul[] = {{"mul", kIsaText<I>, accept_any, run_binary<I, true>, nullptr, 0}};
   static constexpr Kernel kScale[] = {{"scale", kIsaText<I>, accept_any, run_scale<I>, nullptr, 0}};
   static constexpr Kernel kSoftcap[] = {{"softcap", kIsaText<I>, accept_any, run_softcap<I>, nullptr, 0}};
-  static constexpr Kernel kUnary[] = {{"unary", kIsaText<I>, accept_unary, run_unary<I>, nullptr, 0}};
+  static constexpr Kernel kUnary[] = {{"unary", kIsaText<I>, accept_any, run_unary<I>, nullptr, 0}};
   static constexpr Kernel kGated[] = {{"gated_act", kIsaText<I>, accept_any, run_gated<I>, nullptr, 0}};
   static constexpr Kernel kCombine[] = {{"moe_combine", kIsaText<I>, accept_any, run_moe_combine<I>, nullptr, -1}};
   switch (op) {
