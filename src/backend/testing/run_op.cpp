@@ -258,6 +258,30 @@ Result<std::vector<TestTensor>> run_ref(Op op, const Attrs& attrs, const Inputs&
   return results;
 }
 
+Result<TestTensor> run_packed_matmul(const Kernel& kernel, const TestTensor& x, const TensorView& packed,
+                                     int n_threads) {
+  TestTensor y = TestTensor::zeros(DType::kF32, {x.view().shape.rows(), packed.shape[0]});
+  y.fill(kGarbage);
+  const Attrs attrs;
+  KernelArgs args;
+  args.attrs = &attrs, args.n_in = 2, args.n_out = 1;
+  args.in[0] = x.view(), args.in[1] = packed, args.out[0] = y.view();
+  const bool present[] = {true, true};
+  const NodeDesc node{Op::kMatMul, attrs, {args.in, 2}, {args.out, 1}, present};
+  if (const Refusal why = kernel.accepts(node); !why.empty()) return make_error(ErrorCode::kUnsupported, "{}", why);
+  args.scratch_bytes = kernel.scratch_bytes(node, n_threads);
+  TestTensor scratch = TestTensor::zeros(DType::kI8, {static_cast<int64_t>(args.scratch_bytes)});
+  args.scratch = scratch.view().data;
+  std::atomic<int64_t> counter{0};
+  args.counter = &counter;
+  MINFER_TRY(pool_of(n_threads).run([&](Worker& w) { kernel.run(args, w); }));
+  if (!y.guards_intact() || !scratch.guards_intact()) {
+    return make_error(ErrorCode::kInternal, "{}/{}: bytes outside the output or the scratch were written", kernel.name,
+                      kernel.isa);
+  }
+  return y;
+}
+
 std::string first_difference(const TestTensor& got, const TestTensor& want) {
   const TensorView &g = got.view(), &w = want.view();
   if (g.dtype != w.dtype || !(g.shape == w.shape) || g.layout != w.layout) {
@@ -347,17 +371,29 @@ TestTensor Random::weight(DType t, Shape shape) {
     return w;
   }
   TestTensor w = raw_weight(t, shape);
+  set_scales(&w);
+  return w;
+}
+
+TestTensor Random::weight_of(DType t, Shape shape, std::byte value) {
+  TestTensor w = TestTensor::zeros(t, shape);
+  w.fill(value);
+  set_scales(&w);
+  return w;
+}
+
+void Random::set_scales(TestTensor* w) {
+  const DType t = w->view().dtype;
   const auto block = static_cast<size_t>(dtype_info(t).block_bytes);
   const ScaleOffsets at = scale_offsets(t);
-  for (size_t b = 0; b < w.bytes().size(); b += block) {
-    std::byte* p = w.bytes().data() + b;
+  for (size_t b = 0; b < w->bytes().size(); b += block) {
+    std::byte* p = w->bytes().data() + b;
     for (int offset : {at.a, at.b}) {
       const uint16_t scale = f32_to_f16(normal() * 0.01f);
       if (offset >= 0) std::memcpy(p + offset, &scale, sizeof scale);
     }
     if (t == DType::kMXFP4) p[0] = static_cast<std::byte>(120 + below(6));
   }
-  return w;
 }
 
 }  // namespace minfer::testing

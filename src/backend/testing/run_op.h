@@ -71,6 +71,10 @@ Result<std::vector<TestTensor>> run_kernels(std::span<const Kernel> kernels, Op 
 // What the op means: the reference kernel of a primitive, the decomposed graph on reference kernels of a composite.
 Result<std::vector<TestTensor>> run_ref(Op op, const Attrs& attrs, const Inputs& in, RunOptions options = {});
 
+// y of a matmul kernel over packed weights (Op::kMatMul): x [n, k], packed [m, k].
+Result<TestTensor> run_packed_matmul(const Kernel& kernel, const TestTensor& x, const TensorView& packed,
+                                     int n_threads);
+
 // Empty when all values have the same bits (any NaN equals any NaN in f32 tensors); otherwise where the first
 // difference is.
 std::string first_difference(const TestTensor& got, const TestTensor& want);
@@ -86,10 +90,13 @@ class Random {
   // Weights of any storage type. Block formats: random codes and sub-scales under moderate f16 scales (no NaN, no
   // infinity); floats: normal values.
   TestTensor weight(DType t, Shape shape);
+  // Block formats: every byte `value` but the f16 scales, which are moderate: the extreme codes and sub-scales.
+  TestTensor weight_of(DType t, Shape shape, std::byte value);
   // Weights whose every byte is random: infinite and NaN scales, denormals, all codes.
   TestTensor raw_weight(DType t, Shape shape);
 
  private:
+  void set_scales(TestTensor* w);
   std::mt19937_64 rng_;
   std::normal_distribution<float> normal_{0.0f, 1.0f};
 };

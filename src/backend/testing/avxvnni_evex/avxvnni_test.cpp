@@ -50,25 +50,12 @@ TEST_P(AvxVnniMatMul, GivesTheReferencesBits) {
         auto want = run_ref(Op::kMatMul, {}, {&x, &w}, {.n_threads = 2});
         ASSERT_TRUE(want.ok()) << want.error().message;
         for (const int64_t n : {1, 2, 3, 4, 5, 6, 7, 11, 41}) {
-          TestTensor xn = TestTensor::zeros(DType::kF32, {n, k}), y = TestTensor::zeros(DType::kF32, {n, m});
+          TestTensor xn = TestTensor::zeros(DType::kF32, {n, k}), wn = TestTensor::zeros(DType::kF32, {n, m});
           std::memcpy(xn.bytes().data(), x.bytes().data(), xn.bytes().size());
-          TestTensor wn = TestTensor::zeros(DType::kF32, {n, m});
           std::memcpy(wn.bytes().data(), (*want)[0].bytes().data(), wn.bytes().size());
-          const Attrs attrs;
-          KernelArgs args;
-          args.attrs = &attrs, args.n_in = 2, args.n_out = 1;
-          args.in[0] = xn.view(), args.in[1] = packed.view, args.out[0] = y.view();
-          const bool present[] = {true, true};
-          const NodeDesc node{Op::kMatMul, attrs, {args.in, 2}, {args.out, 1}, present};
-          ASSERT_EQ(kKernel.accepts(node), "");
-          args.scratch_bytes = kKernel.scratch_bytes(node, pool().size());
-          TestTensor scratch = TestTensor::zeros(DType::kI8, {static_cast<int64_t>(args.scratch_bytes)});
-          args.scratch = scratch.view().data;
-          std::atomic<int64_t> counter{0};
-          args.counter = &counter;
-          ASSERT_TRUE(pool().run([&](Worker& worker) { kKernel.run(args, worker); }).ok());
-          ASSERT_EQ(first_difference(y, wn), "") << "n=" << n << " m=" << m << " k=" << k << " raw=" << raw;
-          ASSERT_TRUE(y.guards_intact() && scratch.guards_intact());
+          const auto y = run_packed_matmul(kKernel, xn, packed.view, 2);
+          ASSERT_TRUE(y.ok()) << y.error().message;
+          ASSERT_EQ(first_difference(*y, wn), "") << "n=" << n << " m=" << m << " k=" << k << " raw=" << raw;
         }
       }
     }
