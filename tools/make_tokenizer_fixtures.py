@@ -85,5 +85,6 @@ def spm_bpe():
                            "scores": [p.score for p in proto.pieces], "bos": 1, "eos": 2, "unk": 0, "cases": cases})
 
 
-byte_bpe()
-spm_bpe()
+if __name__ == "__main__":
+    byte_bpe()
+    spm_bpe()

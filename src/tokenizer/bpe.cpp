@@ -77,7 +77,9 @@ Status Bpe::build(const Vocabulary& vocab, const VocabData& data, const TextRule
   if (whole_words_) words_.reserve(vocab.size());
   const auto& keys = from_characters_ ? vocab.texts : vocab.pieces;
   for (size_t i = 0; i < vocab.size(); ++i) {
-    if (vocab.types[i] == TokenType::kNormal && whole_words_ && !keys[i].empty()) {
+    const TokenType type = vocab.types[i];
+    const bool plain = type == TokenType::kNormal || type == TokenType::kUserDefined;
+    if (whole_words_ && plain && vocab.usable(static_cast<TokenId>(i)) && !keys[i].empty()) {
       words_.insert(keys[i], static_cast<TokenId>(i), keys);
     }
     if (from_characters_) cutter_.add(vocab.texts[i]);
@@ -187,7 +189,7 @@ void Bpe::start_from_characters(std::string_view piece, std::vector<Scratch::Sym
     const TokenId id = vocab_->find(text);
     const auto has_byte = [&](char c) { return vocab_->byte_tokens[static_cast<unsigned char>(c)] != kNoToken; };
     bool unknown = false;
-    if (id != kNoToken && vocab_->type(id) != TokenType::kControl) {
+    if (id != kNoToken && vocab_->usable(id)) {
       push(pos, bytes, id);
     } else if (byte_fallback_ && std::all_of(text.begin(), text.end(), has_byte)) {
       for (size_t i = 0; i < bytes; ++i) push(pos + i, 1, vocab_->byte_tokens[static_cast<unsigned char>(text[i])]);

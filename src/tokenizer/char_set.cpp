@@ -85,6 +85,13 @@ CharSet CharSet::space() {
 
 CharSet CharSet::word() { return script_set(Script::kWord); }
 
+CharSet CharSet::unicode_word() {
+  CharSet set = script_set(Script::kAlphabetic);
+  for (const char* name : {"M", "Nd", "Pc"}) set.add(*property(name));
+  set.add({0x200c, 0x200d});  // joiners
+  return set;
+}
+
 bool CharSet::contains(uint32_t cp) const {
   const auto it =
       std::upper_bound(ranges_.begin(), ranges_.end(), cp, [](uint32_t c, const CodeRange& r) { return c < r.first; });

@@ -24,8 +24,9 @@ class CharSet {
 
   // \p{name}: a general category ("L", "Lu", "Nd", ...) or a script ("Han", ...); nullopt if there is none of the name.
   static std::optional<CharSet> property(std::string_view name);
-  static CharSet space();  // \s: White_Space
-  static CharSet word();   // \w
+  static CharSet space();         // \s: White_Space
+  static CharSet word();          // \w as Oniguruma has it: L, M, N, Pc
+  static CharSet unicode_word();  // \w as Unicode's technical standard 18 has it (and Rust's regex)
   static CharSet all() { return {0, kMaxCodePoint}; }
 
   bool contains(uint32_t cp) const;

@@ -286,7 +286,11 @@ Status read_pre_tokenizer(const Json& j, JsonPreTokenizer& out, int depth) {
     return add(R"(\p{N})", each ? SplitHow::kIsolated : SplitHow::kContiguous);
   }
   if (type == "Punctuation") return add(kSign, MINFER_TRY(read_how(j, "Isolated", kWhere)));
-  if (type == "Whitespace") return add(R"(\w+|[^\w\s]+)", SplitHow::kRemoved, true);
+  if (type == "Whitespace") {
+    // \w as Rust's regular expressions have it.
+    constexpr std::string_view kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D})";
+    return add(fmt::format("[{0}]+|[^{0}\\s]+", kWord), SplitHow::kRemoved, true);
+  }
   if (type == "WhitespaceSplit") return add(R"(\s)", SplitHow::kRemoved);
   if (type == "BertPreTokenizer") return add_bert_steps(out.steps);
   if (type == "CharDelimiterSplit") {

@@ -207,15 +207,14 @@ void sentencepiece(const Normalizer& n, std::string_view text, std::string& out)
   bool any = false, space = n.collapse;  // `space`: the character before is one (or the start)
   const auto put = [&](std::string_view bytes) {
     for (size_t i = 0; i < bytes.size();) {
-      const bool is_mark = bytes.substr(i, kSpaceMark.size()) == kSpaceMark;
-      if (bytes[i] == ' ' || is_mark) {
+      if (bytes[i] == ' ') {
         if (!(n.collapse && space)) {
           if (!any && n.prefix) out += kSpaceMark;
           out += kSpaceMark;
           any = true;
         }
         space = true;
-        i += is_mark ? kSpaceMark.size() : 1;
+        ++i;
         continue;
       }
       if (!any && n.prefix) out += kSpaceMark;

@@ -11,7 +11,7 @@ namespace minfer {
 namespace {
 
 const CharSet& word_characters() {
-  static const CharSet set = CharSet::word();
+  static const CharSet set = CharSet::unicode_word();
   return set;
 }
 

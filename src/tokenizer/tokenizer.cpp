@@ -72,7 +72,6 @@ struct Tokenizer::Impl {
     for (const AddedToken& t : data.added) {
       if (t.id != kNoToken) flags[static_cast<size_t>(t.id)] = &t;
     }
-    std::string buffer, scratch;
     for (size_t i = 0; i < vocab.size(); ++i) {
       if (!is_special(vocab.types[i])) continue;
       SpecialToken token;
@@ -87,7 +86,7 @@ struct Tokenizer::Impl {
         token.single_word = flags[i]->single_word;
       }
       if (flags[i] && flags[i]->normalized && !rules.normalize.empty()) {
-        token.text = std::string(MINFER_TRY(normalize(rules.normalize, vocab.texts[i], buffer, scratch)));
+        token.text = vocab.texts[i];
         normalized.push_back(std::move(token));
       } else {
         raw.push_back(std::move(token));

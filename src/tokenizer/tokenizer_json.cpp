@@ -2,6 +2,7 @@
 #include "tokenizer/tokenizer_json.h"
 
 #include <algorithm>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -15,6 +16,7 @@ using Json = nlohmann::json;
 
 struct JsonVocab::Storage {
   Json root;
+  std::deque<std::string> normalized;  // texts of added tokens
 };
 
 namespace {
@@ -46,7 +48,7 @@ const Json& member(const Json& j, const char* key) {
 
 class Loader {
  public:
-  explicit Loader(const Json& root) : root_(root) {}
+  explicit Loader(JsonVocab::Storage& storage) : storage_(storage), root_(storage.root) {}
 
   Result<VocabData> load(const Json& config) {
     auto rules = std::make_shared<TextRules>();
@@ -235,11 +237,20 @@ class Loader {
       const bool special = MINFER_TRY(json_flag(a, "special", false, kWhere));
       const bool unknown = special && static_cast<TokenId>(id) == data_.unk && names_unknown(text);
       put(id, text, unknown ? TokenType::kUnknown : special ? TokenType::kControl : TokenType::kUserDefined);
-      data_.added.push_back({.id = static_cast<TokenId>(id),
-                             .lstrip = MINFER_TRY(json_flag(a, "lstrip", false, kWhere)),
-                             .rstrip = MINFER_TRY(json_flag(a, "rstrip", false, kWhere)),
-                             .single_word = MINFER_TRY(json_flag(a, "single_word", false, kWhere)),
-                             .normalized = MINFER_TRY(json_flag(a, "normalized", !special, kWhere))});
+      AddedToken token{.id = static_cast<TokenId>(id), .outside = !taken};
+      token.lstrip = MINFER_TRY(json_flag(a, "lstrip", false, kWhere));
+      token.rstrip = MINFER_TRY(json_flag(a, "rstrip", false, kWhere));
+      token.single_word = MINFER_TRY(json_flag(a, "single_word", false, kWhere));
+      token.normalized = MINFER_TRY(json_flag(a, "normalized", !special, kWhere)) && !rules_->normalize.empty();
+      data_.added.push_back(token);
+    }
+    // Those that are looked for in normalized text are spelled as they are there.
+    std::string buffer, scratch;
+    for (const AddedToken& token : data_.added) {
+      if (!token.normalized) continue;
+      std::string_view& text = data_.tokens[static_cast<size_t>(token.id)];
+      storage_.normalized.emplace_back(MINFER_TRY(normalize(rules_->normalize, text, buffer, scratch)));
+      text = storage_.normalized.back();
     }
     if (!data_.exact_scores.empty()) data_.exact_scores.resize(data_.tokens.size(), 0.0);
     return {};
@@ -301,6 +312,7 @@ class Loader {
     return name("unk_token", unk);
   }
 
+  JsonVocab::Storage& storage_;
   const Json& root_;
   TextRules* rules_ = nullptr;
   JsonDecoder decoder_;
@@ -314,7 +326,7 @@ Result<JsonVocab> vocab_from_json(std::string_view json, std::string_view config
   storage->root = MINFER_TRY(parse(json, "tokenizer.json"));
   const Json names = config.empty() ? Json::object() : MINFER_TRY(parse(config, "tokenizer_config.json"));
   JsonVocab vocab;
-  vocab.data = MINFER_TRY(Loader(storage->root).load(names));
+  vocab.data = MINFER_TRY(Loader(*storage).load(names));
   vocab.storage = std::move(storage);
   return vocab;
 }

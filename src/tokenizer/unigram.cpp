@@ -19,7 +19,8 @@ Status Unigram::build(const Vocabulary& vocab, bool byte_fallback) {
   for (size_t i = 0; i < vocab.size(); ++i) {
     const TokenType type = vocab.types[i];
     const std::string_view text = vocab.texts[i];
-    if (text.empty() || (type != TokenType::kNormal && type != TokenType::kUserDefined)) continue;
+    const bool plain = type == TokenType::kNormal || type == TokenType::kUserDefined;
+    if (text.empty() || !plain || !vocab.usable(static_cast<TokenId>(i))) continue;
     if (text.size() > kMaxTokenBytes) {
       return make_error(ErrorCode::kUnsupported, "[tokenizer] token {}: {} bytes, expected at most {}", i, text.size(),
                         kMaxTokenBytes);

@@ -33,7 +33,8 @@ struct AddedToken {
   TokenId id = kNoToken;
   bool lstrip = false, rstrip = false;  // it swallows the white space before, after it
   bool single_word = false;             // found only where no word character touches it
-  bool normalized = false;              // looked for in the normalized text, not in the text as it came
+  bool normalized = false;              // its text is normalized and looked for in the normalized text
+  bool outside = false;                 // no part of the model's own vocabulary: only ever found whole
 };
 
 // Tokens for filling in the middle; kNoToken where there is none.

@@ -34,9 +34,17 @@ struct Vocabulary {
   TokenId bos = kNoToken, eos = kNoToken, eot = kNoToken, unk = kNoToken, sep = kNoToken, pad = kNoToken,
           mask = kNoToken;
   FimTokens fim;
-  std::vector<TokenId> eog;  // ascending
+  std::vector<bool> outside;  // [n_vocab] or empty: tokens that the model's own algorithm does not know
+  std::vector<TokenId> eog;   // ascending
 
   static Result<Vocabulary> make(const VocabData& data, const TextRules& rules);
+
+  // What splitting and merging may give.
+  bool usable(TokenId id) const {
+    const TokenType t = type(id);
+    return t != TokenType::kControl && t != TokenType::kUnknown &&
+           (outside.empty() || !outside[static_cast<size_t>(id)]);
+  }
 
   size_t size() const { return texts.size(); }
   TokenType type(TokenId id) const { return types[static_cast<size_t>(id)]; }

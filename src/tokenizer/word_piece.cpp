@@ -18,23 +18,31 @@ Status WordPiece::build(const Vocabulary& vocab, const TextRules& rules) {
                       rules.max_word_chars, kMaxWordChars);
   }
   max_word_chars_ = rules.max_word_chars;
-  plain_.assign(vocab.texts.begin(), vocab.texts.end());
+  begin_texts_.resize(vocab.size());
+  inside_texts_.resize(vocab.size());
   begin_.reserve(vocab.size());
   inside_.reserve(vocab.size());
-  for (size_t i = 0; i < vocab.size(); ++i) {
-    std::string_view& text = plain_[i];
-    if (text.empty() || is_special(vocab.types[i])) continue;
-    bool inside;
-    if (rules.continuing.empty()) {  // GGUF: words begin with U+2581
-      inside = text.substr(0, kSpaceMark.size()) != kSpaceMark;
-      if (!inside) text.remove_prefix(kSpaceMark.size());
-    } else {
-      inside = text.size() > rules.continuing.size() && text.substr(0, rules.continuing.size()) == rules.continuing;
-      if (inside) text.remove_prefix(rules.continuing.size());
-    }
-    if (text.empty()) continue;
+  const auto add = [&](TextMap& map, std::vector<std::string_view>& texts, size_t i, std::string_view text) {
+    if (text.empty()) return;
+    texts[i] = text;
     longest_ = std::max(longest_, text.size());
-    (inside ? inside_ : begin_).insert(text, static_cast<TokenId>(i), plain_);
+    map.insert(text, static_cast<TokenId>(i), texts);
+  };
+  for (size_t i = 0; i < vocab.size(); ++i) {
+    const std::string_view text = vocab.texts[i];
+    if (!vocab.usable(static_cast<TokenId>(i))) continue;
+    const std::string_view mark = rules.continuing.empty() ? kSpaceMark : std::string_view(rules.continuing);
+    const bool marked = text.substr(0, mark.size()) == mark;
+    const std::string_view rest = marked ? text.substr(mark.size()) : text;
+    if (rules.continuing.empty()) {  // GGUF: what begins words is marked
+      if (marked)
+        add(begin_, begin_texts_, i, rest);
+      else
+        add(inside_, inside_texts_, i, rest);
+    } else {
+      add(begin_, begin_texts_, i, text);  // a text may begin with "##" too
+      if (marked) add(inside_, inside_texts_, i, rest);
+    }
   }
   return {};
 }
@@ -54,11 +62,12 @@ void WordPiece::encode(std::string_view word, std::vector<TokenId>& out) const {
   size_t begin = 0;
   for (size_t done = 0; done < n;) {
     const TextMap& map = done == 0 ? begin_ : inside_;
+    const auto& texts = done == 0 ? begin_texts_ : inside_texts_;
     TokenId id = kNoToken;
     size_t last = n;
     for (; last > done; --last) {
       if (ends[last - 1] - begin > longest_) continue;
-      id = map.find(word.substr(begin, ends[last - 1] - begin), plain_);
+      id = map.find(word.substr(begin, ends[last - 1] - begin), texts);
       if (id != kNoToken) break;
     }
     if (id == kNoToken) {

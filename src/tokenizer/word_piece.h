@@ -25,9 +25,9 @@ class WordPiece {
  private:
   const Vocabulary* vocab_ = nullptr;
   size_t max_word_chars_ = 0;
-  size_t longest_ = 0;                   // bytes of the longest token
-  std::vector<std::string_view> plain_;  // [n_vocab] the texts without what marks their place in a word
-  TextMap begin_, inside_;               // of plain_
+  size_t longest_ = 0;                                        // bytes of the longest token
+  std::vector<std::string_view> begin_texts_, inside_texts_;  // [n_vocab] without what marks their place in a word
+  TextMap begin_, inside_;
 };
 
 }  // namespace minfer

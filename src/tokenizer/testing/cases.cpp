@@ -53,6 +53,20 @@ std::vector<VectorCase> read_vectors(const std::string& path) {
   return cases;
 }
 
+std::vector<uint8_t> base64_bytes(std::string_view text) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<uint8_t> out;
+  uint32_t bits = 0;
+  int n = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    bits = bits << 6 | static_cast<uint32_t>(kDigits.find(c));
+    n += 6;
+    if (n >= 8) out.push_back(static_cast<uint8_t>(bits >> (n -= 8)));
+  }
+  return out;
+}
+
 Result<Tokenizer> load_gguf_tokenizer(const std::string& path) {
   auto file = gguf::File::open(path);
   if (!file.ok()) return std::move(file).error();

@@ -35,6 +35,8 @@ struct OwnedVocab {
   void link(size_t n_tokens);
 };
 
+std::vector<uint8_t> base64_bytes(std::string_view text);
+
 // A SentencePiece .model file.
 OwnedVocab vocab_from_spm_model(std::string_view bytes);
 
