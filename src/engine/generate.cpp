@@ -12,16 +12,6 @@ double ms_since(int64_t t0) { return static_cast<double>(now_ns() - t0) * 1e-6; 
 
 }  // namespace
 
-const char* finish_reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kContext: return "context";
-    case FinishReason::kCancelled: return "cancelled";
-  }
-  return "unknown";
-}
-
 double GenerateStats::prefill_tokens_per_second() const {
   return prefill_ms > 0 ? static_cast<double>(prompt_tokens - cached_tokens) / prefill_ms * 1e3 : 0;
 }

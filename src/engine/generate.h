@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "engine/session.h"
-#include "minfer/sampling.h"
+#include "minfer/request.h"
 
 namespace minfer {
-
-enum class FinishReason : uint8_t { kStop, kLength, kContext, kCancelled };
-const char* finish_reason_name(FinishReason reason);  // "stop", "length", "context", "cancelled"
 
 struct GenerateOptions {
   int32_t max_tokens = -1;  // -1: until the end or the context is full

@@ -44,6 +44,17 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
                       1 << 20);
   }
 
+  MINFER_TRY(r->place_cache(options));
+  r->weights_ = MINFER_TRY(load_weights(model.weights(), model.source(), *r->backend_, *r->pool_, options.progress));
+  r->externals_.weights = r->weights_.views;
+  r->externals_.kv = r->kv_->views();
+  r->arena_ = std::make_shared<Arena>();
+  return r;
+}
+
+// The cache's memory is fixed here, once and for all.
+Status Runner::place_cache(const RunnerOptions& options) {
+  const HParams& hp = model_->hparams();
   KvShape kv;
   kv.n_layer = hp.n_layer;
   kv.n_head_kv = hp.n_head_kv;
@@ -51,20 +62,34 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
   kv.page_size = kPageSize;
   kv.type_k = options.type_k;
   kv.type_v = options.type_v;
-  MINFER_TRY(
-      KvCache::create(kv));  // of no pages: refuses types that cannot hold the heads before their bytes are counted
+  // Of no pages: refuses types that cannot hold the heads before their bytes are counted.
+  MINFER_TRY(KvCache::create(kv));
   const int64_t per_token = kv_bytes_per_token(hp, kv.type_k, kv.type_v);
-  int64_t n_ctx = options.n_ctx;
-  const int64_t memory = memory_available_bytes();
+  const int64_t per_page = per_token * kPageSize, memory = memory_available_bytes();
+  if (options.kv_memory != 0 && options.kv_memory < per_page) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "[engine] kv_memory of {} bytes: expected at least {}, a page of {} positions of this model",
+                      options.kv_memory, per_page, kPageSize);
+  }
+  int64_t n_ctx = options.n_ctx, pages = options.kv_memory / per_page;
   if (n_ctx == 0) {  // a quarter of what is free for the cache, unless the model's whole context is smaller
-    const int64_t fits = std::max<int64_t>(memory / 4 / (per_token * options.n_seqs), 512);
+    const int64_t fits =
+        pages > 0 ? pages * kPageSize : std::max<int64_t>(memory / 4 / (per_token * options.n_seqs), 512);
     n_ctx = std::min<int64_t>({hp.n_ctx_train, fits, kMaxCtx});
   }
-  r->n_ctx_ = static_cast<int32_t>(n_ctx);
-  const int64_t pages = int64_t{round_up(r->n_ctx_, kPageSize) / kPageSize} * options.n_seqs;
-  if (pages > (int64_t{1} << 26)) {  // slots stay inside int32
+  n_ctx_ = static_cast<int32_t>(n_ctx);
+  const int64_t whole = int64_t{round_up(n_ctx_, kPageSize) / kPageSize} * options.n_seqs;
+  pages = pages > 0 ? std::min(pages, whole) : whole;  // more could never be in use
+  if (pages > (int64_t{1} << 26)) {                    // slots stay inside int32
     return make_error(ErrorCode::kInvalidArgument, "[engine] {} sequences of {} positions are out of range",
                       options.n_seqs, n_ctx);
+  }
+  if (pages * kPageSize < n_ctx) {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "[engine] kv_memory of {} bytes holds {} positions ({} bytes per position), expected at least the "
+        "{} of one sequence's context",
+        options.kv_memory, pages * kPageSize, per_token, n_ctx);
   }
   kv.n_pages = static_cast<int32_t>(pages);
   if (kv.bytes() > memory) {
@@ -73,29 +98,13 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
         "[engine] a cache of {} positions needs {} MiB ({} bytes per position), {} MiB are free; use a smaller --ctx",
         kv.n_slots(), kv.bytes() >> 20, per_token, memory >> 20);
   }
-  r->kv_.emplace(MINFER_TRY(KvCache::create(kv)));
-  r->pages_.emplace(kv.n_pages);
-  r->seqs_.resize(static_cast<size_t>(options.n_seqs));
-
-  r->weights_ = MINFER_TRY(load_weights(model.weights(), model.source(), *r->backend_, *r->pool_, options.progress));
-  r->externals_.weights = r->weights_.views;
-  r->externals_.kv = r->kv_->views();
-  r->arena_ = std::make_shared<Arena>();
-  return r;
-}
-
-Result<int32_t> Runner::open_sequence() {
-  for (size_t s = 0; s < seqs_.size(); ++s) {
-    if (seqs_[s].open) continue;
-    seqs_[s].open = true;
-    return static_cast<int32_t>(s);
-  }
-  return make_error(ErrorCode::kResourceExhausted, "[engine] all {} sequences are open", seqs_.size());
-}
-
-void Runner::close_sequence(int32_t seq) {
-  truncate(seq, 0);
-  seqs_[static_cast<size_t>(seq)].open = false;
+  kv_.emplace(MINFER_TRY(KvCache::create(kv)));
+  KvTablesOptions tables;
+  tables.n_pages = kv.n_pages, tables.page_size = kPageSize, tables.n_seqs = options.n_seqs;
+  tables.copy_page = [this](int32_t from, int32_t to) { kv_->copy_page(from, to); };
+  tables_.emplace(std::move(tables));
+  row_of_.assign(static_cast<size_t>(options.n_seqs), -1);
+  return {};
 }
 
 Status Runner::reserve(int32_t seq, int32_t n) {
@@ -103,23 +112,7 @@ Status Runner::reserve(int32_t seq, int32_t n) {
     return make_error(ErrorCode::kOutOfRange, "[engine] position {} is past the context of {} positions", n - 1,
                       n_ctx_);
   }
-  auto& pages = seqs_[static_cast<size_t>(seq)].pages;
-  const int32_t want = round_up(n, kPageSize) / kPageSize - static_cast<int32_t>(pages.size());
-  if (want <= 0) return {};
-  const auto fresh = MINFER_TRY(pages_->take(want));
-  pages.insert(pages.end(), fresh.begin(), fresh.end());
-  return {};
-}
-
-void Runner::truncate(int32_t seq, int32_t n) {
-  Sequence& s = seqs_[static_cast<size_t>(seq)];
-  s.length = std::min(s.length, n);
-  auto& pages = s.pages;
-  const auto keep = static_cast<size_t>(round_up(n, kPageSize) / kPageSize);
-  while (pages.size() > keep) {
-    pages_->give(pages.back());
-    pages.pop_back();
-  }
+  return tables_->reserve(seq, n);
 }
 
 Result<Plan*> Runner::plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_outputs, int32_t max_position) {
@@ -156,18 +149,22 @@ Result<Plan*> Runner::plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_output
 Status Runner::advance(std::span<const BatchToken> batch) {
   const int32_t n_vocab = this->n_vocab();
   for (const BatchToken& t : batch) {
-    if (t.seq < 0 || static_cast<size_t>(t.seq) >= seqs_.size() || !seqs_[static_cast<size_t>(t.seq)].open) {
+    if (!tables_->is_open(t.seq))
       return make_error(ErrorCode::kInvalidArgument, "[engine] sequence {} is not open", t.seq);
-    }
     if (t.id < 0 || t.id >= n_vocab)
       return make_error(ErrorCode::kOutOfRange, "[engine] token id {}: expected 0 to {}", t.id, n_vocab - 1);
-    Sequence& s = seqs_[static_cast<size_t>(t.seq)];
-    if (t.position != s.length) {
+    int32_t& row = row_of_[static_cast<size_t>(t.seq)];
+    if (row < 0) {
+      row = static_cast<int32_t>(batch_seqs_.size());
+      batch_seqs_.push_back(t.seq);
+      batch_lengths_.push_back(length(t.seq));
+    }
+    if (t.position != length(t.seq)) {
       return make_error(ErrorCode::kOutOfRange, "[engine] position {} of sequence {}: expected {}, the next one",
-                        t.position, t.seq, s.length);
+                        t.position, t.seq, length(t.seq));
     }
     MINFER_TRY(reserve(t.seq, t.position + 1));
-    ++s.length;
+    tables_->set_length(t.seq, t.position + 1);
   }
   return {};
 }
@@ -177,38 +174,26 @@ Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
     return make_error(ErrorCode::kInvalidArgument, "[engine] a step of {} tokens: expected 1 to {}", batch.size(),
                       max_batch());
   }
-  struct Before {
-    int32_t seq, length;
-    size_t pages;
-  };
-  std::vector<Before> before;  // of the sequences in the batch
-  for (const BatchToken& t : batch) {
-    if (t.seq < 0 || static_cast<size_t>(t.seq) >= seqs_.size()) continue;  // advance() refuses it
-    if (std::any_of(before.begin(), before.end(), [&](const Before& b) { return b.seq == t.seq; })) continue;
-    before.push_back({t.seq, length(t.seq), seqs_[static_cast<size_t>(t.seq)].pages.size()});
-  }
+  batch_seqs_.clear();
+  batch_lengths_.clear();
   const Status advanced = advance(batch);
   Result<std::span<const float>> logits =
       advanced.ok() ? run_batch(batch) : Result<std::span<const float>>(advanced.error());
-  if (logits.ok()) return logits;
-  for (const Before& b : before) {
-    Sequence& s = seqs_[static_cast<size_t>(b.seq)];
-    s.length = b.length;
-    for (; s.pages.size() > b.pages; s.pages.pop_back()) pages_->give(s.pages.back());
+  for (size_t i = 0; i < batch_seqs_.size(); ++i) {
+    row_of_[static_cast<size_t>(batch_seqs_[i])] = -1;
+    if (!logits.ok()) truncate(batch_seqs_[i], batch_lengths_[i]);
   }
   return logits;
 }
 
 Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> batch) {
-  std::vector<int32_t> rows_of;  // distinct sequences in order of appearance
   int32_t n_outputs = 0, max_position = 0;
   for (const BatchToken& t : batch) {
-    if (std::find(rows_of.begin(), rows_of.end(), t.seq) == rows_of.end()) rows_of.push_back(t.seq);
     n_outputs += t.want_logits ? 1 : 0;
     max_position = std::max(max_position, t.position);
   }
   Plan* plan = MINFER_TRY(
-      plan_for(static_cast<int32_t>(batch.size()), static_cast<int32_t>(rows_of.size()), n_outputs, max_position));
+      plan_for(static_cast<int32_t>(batch.size()), static_cast<int32_t>(batch_seqs_.size()), n_outputs, max_position));
 
   const auto tokens = plan->input(InputKind::kTokens), positions = plan->input(InputKind::kPositions),
              slots = plan->input(InputKind::kSlots), seqs = plan->input(InputKind::kSeqs),
@@ -217,8 +202,8 @@ Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> bat
   size_t out = 0;
   for (size_t i = 0; i < batch.size(); ++i) {
     const BatchToken& t = batch[i];
-    const auto row = static_cast<int32_t>(std::find(rows_of.begin(), rows_of.end(), t.seq) - rows_of.begin());
-    const auto& pages = seqs_[static_cast<size_t>(t.seq)].pages;
+    const int32_t row = row_of_[static_cast<size_t>(t.seq)];
+    const auto pages = tables_->pages(t.seq);
     tokens[i] = t.id;
     positions[i] = t.position;
     slots[i] = pages[static_cast<size_t>(t.position / kPageSize)] * kPageSize + t.position % kPageSize;
@@ -232,9 +217,9 @@ Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> bat
     ++out;
   }
   if (!blocks.empty()) {
-    const size_t width = blocks.size() / rows_of.size();
-    for (size_t s = 0; s < rows_of.size(); ++s) {
-      const auto& pages = seqs_[static_cast<size_t>(rows_of[s])].pages;
+    const size_t width = blocks.size() / batch_seqs_.size();
+    for (size_t s = 0; s < batch_seqs_.size(); ++s) {
+      const auto pages = tables_->pages(batch_seqs_[s]);
       std::fill_n(std::copy(pages.begin(), pages.end(), blocks.begin() + static_cast<std::ptrdiff_t>(s * width)),
                   width - pages.size(), -1);
     }

@@ -1,8 +1,8 @@
 // Runner: a model on a backend: weights packed, KV cache, sequences with their block tables, plans cached by their
 // parameters. It runs one step at a time: any mix of tokens of any sequences.
 // Threads: one thread at a time.
-// Errors:  a failed step leaves the sequences' block tables as they were; rows it may have written are beyond every
-//          position that counts.
+// Errors:  a failed step leaves the sequences as long as they were, without pages beyond that; rows it may have written
+//          are beyond every position that counts.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kv/kv_cache.h"
-#include "kv/page_pool.h"
+#include "kv/kv_tables.h"
 #include "model/model.h"
 #include "plan/plan.h"
 
@@ -22,7 +22,10 @@ struct RunnerOptions {
   BackendOptions backend;
   int n_threads = 0;   // 0: usable_cores()
   int32_t n_ctx = 0;   // positions per sequence; 0: what the model was trained for, as far as memory allows
-  int32_t n_seqs = 1;  // sequences that may be open at once, each with room for n_ctx positions
+  int32_t n_seqs = 1;  // sequences that may be open at once
+  // Bytes of K and V of all sequences together; 0: each of the n_seqs has room for n_ctx positions, or, where that is
+  // not asked for (n_ctx 0), as much of it as a quarter of the free memory holds.
+  int64_t kv_memory = 0;
   DType type_k = DType::kF16, type_v = DType::kF16;
   int32_t chunk = 0;                                          // tokens per prefill step; 0: 512 (32 on ref)
   PlanOptions plan;                                           // n_threads is set by the runner
@@ -41,12 +44,14 @@ class Runner {
   static Result<std::unique_ptr<Runner>> create(const Model& model, const RunnerOptions& options);
   ~Runner();
 
-  // --- sequences -------------------------------------------------------------------------------------------------
-  Result<int32_t> open_sequence();         // errors: all n_seqs are open
-  void close_sequence(int32_t seq);        // its pages become free
+  // --- sequences; sharing them is the business of tables() ---------------------------------------------------------
+  Result<int32_t> open_sequence() { return tables_->open(); }  // errors: all n_seqs are open
+  void close_sequence(int32_t seq) { tables_->close(seq); }
   Status reserve(int32_t seq, int32_t n);  // pages for positions 0..n-1; errors: n > n_ctx, pages
-  void truncate(int32_t seq, int32_t n);   // forgets all but the first n positions and gives back their pages
-  int32_t length(int32_t seq) const { return seqs_[static_cast<size_t>(seq)].length; }  // positions stored
+  void truncate(int32_t seq, int32_t n) { tables_->truncate(seq, n); }
+  int32_t length(int32_t seq) const { return tables_->length(seq); }  // positions stored
+  KvTables& tables() { return *tables_; }
+  KvCache& kv() { return *kv_; }
 
   // Runs one step over at most max_batch() tokens. A token's position must be the next of its sequence (an error
   // otherwise: it would read rows never stored); pages are reserved as needed. Returns [rows, n_vocab] logits of the
@@ -62,7 +67,7 @@ class Runner {
   int32_t n_ctx() const { return n_ctx_; }
   int32_t chunk() const { return chunk_; }
   int32_t n_vocab() const { return model_->hparams().n_vocab; }
-  int32_t pages_free() const { return pages_->pages_free(); }
+  int32_t pages_free() const { return tables_->pages_free(); }
 
   RunHooks hooks;  // tracer and observer of the steps that follow
 
@@ -72,6 +77,7 @@ class Runner {
 
  private:
   Runner() = default;
+  Status place_cache(const RunnerOptions& options);
   Status advance(std::span<const BatchToken> batch);
   Result<std::span<const float>> run_batch(std::span<const BatchToken> batch);
   struct CachedPlan {
@@ -85,7 +91,7 @@ class Runner {
   std::unique_ptr<Backend> backend_;
   LoadedWeights weights_;
   std::optional<KvCache> kv_;
-  std::optional<PagePool> pages_;
+  std::optional<KvTables> tables_;
   Externals externals_;
   std::shared_ptr<Arena> arena_;
   PlanOptions plan_options_;
@@ -93,12 +99,9 @@ class Runner {
   int64_t plans_made_ = 0;
   int32_t n_ctx_ = 0, chunk_ = 0;
   bool fused_attention_ = false;
-  struct Sequence {
-    bool open = false;
-    int32_t length = 0;  // positions whose K and V are stored
-    std::vector<int32_t> pages;
-  };
-  std::vector<Sequence> seqs_;
+  // Of the step in hand, kept for their memory.
+  std::vector<int32_t> batch_seqs_, batch_lengths_;  // distinct sequences in order of appearance, their length before
+  std::vector<int32_t> row_of_;                      // [n_seqs] row of the block table, -1 = not in the batch
 };
 
 }  // namespace minfer

@@ -3,6 +3,8 @@
 // the rest in huge ones, which long contexts are read from.
 #include "kv/kv_cache.h"
 
+#include <cstring>
+
 #include "tensor/kv_layout.h"
 
 namespace minfer {
@@ -17,6 +19,11 @@ int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 int64_t KvShape::bytes() const {
   return n_layer * (aligned(kv_region_bytes(type_k, n_slots(), n_head_kv, head_dim)) +
                     aligned(kv_region_bytes(type_v, n_slots(), n_head_kv, head_dim)));
+}
+
+int64_t KvShape::page_bytes() const {
+  return n_layer * (kv_region_bytes(type_k, page_size, n_head_kv, head_dim) +
+                    kv_region_bytes(type_v, page_size, n_head_kv, head_dim));
 }
 
 Result<KvCache> KvCache::create(const KvShape& s) {
@@ -56,6 +63,38 @@ Result<KvCache> KvCache::create(const KvShape& s) {
     p += bytes;
   }
   return cache;
+}
+
+// The rows of a page are whole groups of slots, and those lie together.
+std::span<std::byte> KvCache::rows(size_t region, int32_t page) const {
+  const TensorView& v = views_[region];
+  const auto bytes = static_cast<size_t>(kv_region_bytes(v.dtype, shape_.page_size, shape_.n_head_kv, shape_.head_dim));
+  return {v.data + static_cast<size_t>(page) * bytes, bytes};
+}
+
+void KvCache::copy_page(int32_t from, int32_t to) {
+  for (size_t r = 0; r < views_.size(); ++r) {
+    const auto source = rows(r, from);
+    std::memcpy(rows(r, to).data(), source.data(), source.size());
+  }
+}
+
+void KvCache::read_page(int32_t page, std::span<std::byte> out) const {
+  MINFER_CHECK(out.size() == static_cast<size_t>(shape_.page_bytes()));
+  for (size_t r = 0; r < views_.size(); ++r) {
+    const auto source = rows(r, page);
+    std::memcpy(out.data(), source.data(), source.size());
+    out = out.subspan(source.size());
+  }
+}
+
+void KvCache::write_page(int32_t page, std::span<const std::byte> in) {
+  MINFER_CHECK(in.size() == static_cast<size_t>(shape_.page_bytes()));
+  for (size_t r = 0; r < views_.size(); ++r) {
+    const auto target = rows(r, page);
+    std::memcpy(target.data(), in.data(), target.size());
+    in = in.subspan(target.size());
+  }
 }
 
 }  // namespace minfer

@@ -1,0 +1,102 @@
+// Engine: one model, any number of requests at once. Every answer has the bits it would have alone: what else runs, how
+// prompts are cut, what the prefix cache holds and which guesses were right change when it comes, never what comes.
+// Errors:  values, never exceptions; a request that is refused or fails disturbs no other.
+// Threads: all methods from any thread. The engine runs its steps on a thread of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "minfer/error.h"
+#include "minfer/request.h"
+
+namespace minfer {
+
+class Model;          // model/model.h
+struct EngineImpl;    // engine/engine_impl.h
+struct RequestState;  // engine/request_state.h
+
+struct EngineOptions {
+  std::string device = "cpu", isa;  // isa empty: the best there is
+  int n_threads = 0;                // 0: the cores this process may use
+  int32_t ctx = 0;  // positions of one sequence at most; 0: as the model was trained, as far as memory goes
+  // Bytes of K and V of all sequences and of the prefix cache, fixed from the start. 0: a quarter of the memory that is
+  // free (limits of a container respected), at least one whole context, at most max_running of them.
+  int64_t kv_memory = 0;
+  std::string cache_type_k = "f16", cache_type_v = "f16";  // f32, f16, bf16, q8_0
+  int32_t max_running = 64;                                // sequences computed together
+  int32_t max_requests = 4096;                             // unfinished at once; more are refused
+  int32_t chunk = 0;                                       // prompt tokens per step while nothing streams; 0: 512
+  double max_stall_ms = 200;     // a stream should not wait longer for its next token because prompts are read
+  int32_t stream_tokens = 1024;  // a stream that is not read holds so many tokens, then its request waits
+  bool prefix_cache = true;
+  int32_t speculation = 8;                                    // tokens guessed ahead at most; 0: none
+  std::function<bool(int64_t done, int64_t total)> progress;  // bytes loaded; false cancels
+};
+
+struct EngineStats {
+  int32_t requests_waiting = 0, sequences_running = 0;
+  int64_t requests_total = 0, requests_finished = 0, requests_refused = 0;
+  int64_t tokens_prefilled = 0, tokens_cached = 0, tokens_generated = 0;
+  int64_t draft_tokens = 0, draft_tokens_accepted = 0;
+  int64_t steps = 0, preemptions = 0, plans_made = 0;
+  int64_t kv_bytes = 0, kv_pages = 0, kv_pages_free = 0, kv_pages_cached = 0;
+  int32_t kv_page_size = 0, n_ctx = 0;
+  double step_ms = 0;  // the last step
+  // Time between two tokens of a stream, over the last so many thousand; the promise is max_stall_ms.
+  double stall_p50_ms = 0, stall_p99_ms = 0, stall_max_ms = 0;
+};
+
+// The answer to one request as it comes. Destroying it before the end cancels the request.
+// Threads: next() and wait() from one thread at a time; cancel() from any.
+class Stream {
+ public:
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+  ~Stream();
+
+  // The next event; waits for it. nullopt: the answer is complete. Errors: what made the request fail.
+  Result<std::optional<Event>> next();
+  // The same without waiting: nullopt also when there is none yet (see done()).
+  Result<std::optional<Event>> poll();
+  bool done() const;  // all events were taken
+  // Takes all events that are left and gives the whole response. Errors: what made the request fail.
+  Result<Response> wait();
+  void cancel();  // its memory is free within one step; the choices end with kCancelled
+
+ private:
+  friend class Engine;
+  explicit Stream(std::shared_ptr<RequestState> state);
+  std::shared_ptr<RequestState> state_;
+};
+
+class Engine {
+ public:
+  // Loads the weights and starts. Errors: the file, the options (each with what was found and expected), memory.
+  static Result<std::unique_ptr<Engine>> open(const std::string& model_path, const EngineOptions& options);
+  static Result<std::unique_ptr<Engine>> create(std::unique_ptr<Model> model, const EngineOptions& options);
+  ~Engine();  // cancels what is left
+
+  // Errors: kInvalidArgument or kOutOfRange for what makes no sense or can never fit, with the numbers;
+  // kResourceExhausted when max_requests are unfinished.
+  Result<Stream> submit(Request request);
+  Result<Response> run(Request request);  // submit() and wait()
+
+  EngineStats stats() const;
+  const Model& model() const;
+  int32_t n_ctx() const;
+
+  // Waits until nothing runs or waits, then checks all bookkeeping of the cache; with `clear` the prefix cache is
+  // emptied first and every page must be free. Errors: kInternal, what is wrong.
+  Status check_idle(bool clear = false);
+
+ private:
+  explicit Engine(std::unique_ptr<EngineImpl> impl);
+  std::unique_ptr<EngineImpl> impl_;
+};
+
+}  // namespace minfer

@@ -1,0 +1,381 @@
+// Engine on a tiny model: what it refuses and with which words, how answers end, what is shared, what a cancel, a
+// deadline, an error and a slow reader do to others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <thread>
+
+#include "engine/testing/plain_decode.h"
+#include "minfer/engine.h"
+
+namespace minfer {
+namespace {
+
+using testing::difference;
+using testing::open_golden;
+using testing::PlainDecoder;
+
+EngineOptions small_options() {
+  EngineOptions o;
+  o.n_threads = 1, o.ctx = 256, o.max_running = 4;
+  o.cache_type_k = o.cache_type_v = "f32";
+  return o;
+}
+
+std::unique_ptr<Engine> engine_of(const EngineOptions& options) {
+  auto e = Engine::create(open_golden("llama"), options);
+  if (!e.ok()) ADD_FAILURE() << e.error().message;
+  return e.ok() ? std::move(e).value() : nullptr;
+}
+
+std::vector<int32_t> some_ids(int32_t n, int32_t salt = 0) {
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < n; ++i) ids.push_back(3 + (i * 7 + salt * 13 + i * i * salt) % 50);
+  return ids;
+}
+
+Request request_of(std::vector<int32_t> prompt, int32_t max_tokens) {
+  Request r;
+  r.prompt = std::move(prompt);
+  r.max_tokens = max_tokens;
+  r.ignore_eos = true;
+  r.sampling.temperature = 0;
+  return r;
+}
+
+Response plain(const Request& r, int32_t n_ctx = 256) {
+  const auto model = open_golden("llama");
+  return PlainDecoder(*model, DType::kF32, DType::kF32, n_ctx).answer(r);
+}
+
+TEST(EngineOptions, OutOfRange) {
+  struct Case {
+    std::function<void(EngineOptions&)> change;
+    const char* says;
+  };
+  const std::vector<Case> cases = {
+      {[](EngineOptions& o) { o.ctx = 100000; }, "expected 1 to 512"},
+      {[](EngineOptions& o) { o.max_running = 0; }, "max_running: found 0"},
+      {[](EngineOptions& o) { o.max_stall_ms = std::nan(""); }, "max_stall_ms: found nan"},
+      {[](EngineOptions& o) { o.cache_type_v = "q4_0"; }, "'q4_0': expected f32, f16, bf16 or q8_0"},
+      {[](EngineOptions& o) { o.kv_memory = 10; }, "kv_memory of 10 bytes"},
+      {[](EngineOptions& o) { o.kv_memory = 40000; }, "expected at least the 256 of one sequence's context"},
+      {[](EngineOptions& o) { o.speculation = 100; }, "speculation: found 100, expected 0 to 64"},
+      {[](EngineOptions& o) { o.progress = [](int64_t, int64_t) { return false; }; }, "cancelled"},
+  };
+  for (const Case& c : cases) {
+    EngineOptions o = small_options();
+    c.change(o);
+    const auto e = Engine::create(open_golden("llama"), o);
+    ASSERT_FALSE(e.ok()) << c.says;
+    EXPECT_NE(e.error().message.find(c.says), std::string::npos) << e.error().message;
+  }
+  EXPECT_FALSE(Engine::open("no/such/file.gguf", small_options()).ok());
+}
+
+TEST(Engine, RefusesWhatMakesNoSenseAndWhatCanNeverFit) {
+  const auto engine = engine_of(small_options());
+  struct Case {
+    std::function<void(Request&)> change;
+    const char* says;
+  };
+  const std::vector<Case> cases = {
+      {[](Request& r) { r.prompt.clear(); }, "the prompt is empty"},
+      {[](Request& r) { r.prompt[2] = 61; }, "prompt: token id 61, expected 0 to 60"},
+      {[](Request& r) { r.prompt[2] = -1; }, "token id -1"},
+      {[](Request& r) { r.text = "x"; }, "as ids and as text"},
+      {[](Request& r) { r.stop_ids = {99}; }, "stop_ids: token id 99"},
+      {[](Request& r) {
+         r.sampling.logit_bias = {{99, 1.0f}};
+       },
+       "logit_bias: token id 99"},
+      {[](Request& r) { r.sampling.top_p = 0; }, "top_p: found 0"},
+      {[](Request& r) { r.n = 0; }, "n: found 0, expected 1 to 128"},
+      {[](Request& r) { r.max_tokens = -2; }, "max_tokens: found -2"},
+      {[](Request& r) { r.min_tokens = 6; }, "min_tokens: found 6, expected 0 to 5"},
+      {[](Request& r) { r.top_logprobs = 62; }, "top_logprobs: found 62, expected 0 to 61"},
+      {[](Request& r) { r.deadline_ms = -1; }, "deadline_ms: found -1"},
+      {[](Request& r) { r.deadline_ms = INFINITY; }, "deadline_ms: found inf"},
+      {[](Request& r) { r.stop = {""}; }, "stop"},
+      {[](Request& r) {
+         r.prompt = some_ids(257);
+         r.max_tokens = -1;
+       },
+       "a prompt of 257 tokens and 1 to draw need 257"},
+      {[](Request& r) { r.max_tokens = 300; }, "and 300 to draw need 309 positions, the context has 256"},
+  };
+  for (const Case& c : cases) {
+    Request r = request_of(some_ids(10), 5);
+    c.change(r);
+    const auto s = engine->submit(r);
+    ASSERT_FALSE(s.ok()) << c.says;
+    EXPECT_NE(s.error().message.find(c.says), std::string::npos) << s.error().message;
+  }
+  EXPECT_EQ(engine->stats().requests_refused, static_cast<int64_t>(cases.size()));
+  EXPECT_TRUE(engine->run(request_of(some_ids(256), 1)).ok());  // the last token needs no position
+}
+
+TEST(Engine, ASecondTurnComputesOnlyWhatIsNew) {
+  const auto engine = engine_of(small_options());
+  Request r = request_of(some_ids(100), 20);
+  const auto first = engine->run(r);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(first->cached_tokens, 0);
+  EXPECT_EQ(difference(first->choices[0], plain(r).choices[0]), "");
+  Request next = r;
+  next.prompt.insert(next.prompt.end(), first->choices[0].ids.begin(), first->choices[0].ids.end());
+  for (int32_t id : some_ids(10, 1)) next.prompt.push_back(id);
+  const auto second = engine->run(next);
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  EXPECT_EQ(second->cached_tokens, 96);  // of 119 that were stored, in pages of 32
+  EXPECT_EQ(difference(second->choices[0], plain(next).choices[0]), "");
+  EXPECT_TRUE(engine->check_idle(true).ok());
+  EXPECT_EQ(engine->stats().kv_pages_free, engine->stats().kv_pages);
+}
+
+TEST(Engine, ChoicesShareThePromptAndDrawLikeRequestsOfTheirOwn) {
+  EngineOptions o = small_options();
+  const auto engine = engine_of(o);
+  Request r = request_of(some_ids(100), 12);
+  r.n = 4;
+  r.sampling.temperature = 1.5f, r.sampling.seed = 77;
+  const auto all = engine->run(r);
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  ASSERT_EQ(all->choices.size(), 4u);
+  EXPECT_EQ(all->generated_tokens, 48);
+  for (uint64_t c = 0; c < 4; ++c) {
+    Request one = r;
+    one.n = 1, one.sampling.seed = 77 + c;
+    EXPECT_EQ(difference(all->choices[c], plain(one).choices[0]), "") << c;
+  }
+  EXPECT_NE(all->choices[0].ids, all->choices[1].ids);
+  // 100 prompt tokens, and 4 of them again for each further choice.
+  EXPECT_EQ(engine->stats().tokens_prefilled, 100 + 3 * 4);
+}
+
+TEST(Engine, RequestsThatComeTogetherShareAPrefixToo) {
+  const auto engine = engine_of(small_options());
+  std::vector<Stream> streams;
+  for (int32_t i = 0; i < 4; ++i) {
+    Request r = request_of(some_ids(96), 3);
+    for (int32_t id : some_ids(5, i + 1)) r.prompt.push_back(id);
+    streams.push_back(std::move(engine->submit(r)).value());
+  }
+  for (auto& s : streams) ASSERT_TRUE(s.wait().ok());
+  EXPECT_EQ(engine->stats().tokens_prefilled, 96 + 4 * 5);
+}
+
+TEST(Engine, LogprobsAreThoseOfTheModel) {
+  const auto engine = engine_of(small_options());
+  Request r = request_of(some_ids(40), 6);
+  r.logprobs = r.prompt_logprobs = true, r.top_logprobs = 3;
+  r.sampling.temperature = 1;
+  ASSERT_TRUE(engine->run(request_of(some_ids(40), 1)).ok());  // a prefix that must not be used
+  const auto got = engine->run(r);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  const Response want = plain(r);
+  EXPECT_EQ(difference(got->choices[0], want.choices[0]), "");
+  EXPECT_EQ(difference(got->prompt_logprobs, want.prompt_logprobs), "");
+  EXPECT_EQ(got->prompt_logprobs.size(), 39u);
+  double sum = 0;
+  Request all = request_of(some_ids(40), 1);
+  all.top_logprobs = 61;
+  const auto row = engine->run(all);
+  ASSERT_TRUE(row.ok());
+  for (const auto& [id, logprob] : row->choices[0].logprobs[0].top) sum += std::exp(static_cast<double>(logprob));
+  EXPECT_NEAR(sum, 1, 1e-5);  // 61 f32 logarithms, each right to some 1e-7
+}
+
+TEST(Engine, APromptMayBeOnlyRead) {
+  const auto engine = engine_of(small_options());
+  Request r = request_of(some_ids(40), 0);
+  r.prompt_logprobs = true;
+  const auto got = engine->run(r);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_TRUE(got->choices[0].ids.empty());
+  EXPECT_EQ(got->choices[0].finish, FinishReason::kLength);
+  EXPECT_EQ(difference(got->prompt_logprobs, plain(r).prompt_logprobs), "");
+}
+
+TEST(Engine, TheContextEnds) {
+  EngineOptions o = small_options();
+  o.ctx = 48;
+  const auto engine = engine_of(o);
+  const Request r = request_of(some_ids(20), -1);
+  const auto got = engine->run(r);
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->choices[0].finish, FinishReason::kContext);
+  EXPECT_EQ(got->choices[0].ids.size(), 29u);
+  EXPECT_EQ(difference(got->choices[0], plain(r, 48).choices[0]), "");
+}
+
+TEST(Engine, ACancelFreesItsMemory) {
+  EngineOptions o = small_options();
+  o.prefix_cache = false;
+  o.stream_tokens = 4;  // it cannot end before it is read
+  const auto engine = engine_of(o);
+  auto stream = engine->submit(request_of(some_ids(30), 200));
+  ASSERT_TRUE(stream.ok());
+  ASSERT_TRUE(stream->next().ok());
+  stream->cancel();
+  const auto got = stream->wait();
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->choices[0].finish, FinishReason::kCancelled);
+  EXPECT_GE(got->choices[0].ids.size(), 1u);
+  EXPECT_LT(got->choices[0].ids.size(), 200u);
+  EXPECT_TRUE(engine->check_idle().ok());
+  EXPECT_EQ(engine->stats().kv_pages_free, engine->stats().kv_pages);
+  {
+    auto dropped = engine->submit(request_of(some_ids(30), 200));  // never read
+    ASSERT_TRUE(dropped.ok());
+  }
+  EXPECT_TRUE(engine->check_idle().ok());
+  EXPECT_EQ(engine->stats().kv_pages_free, engine->stats().kv_pages);
+}
+
+TEST(Engine, AStreamThatIsNotReadWaitsAndHoldsNobodyUp) {
+  EngineOptions o = small_options();
+  o.stream_tokens = 4;
+  const auto engine = engine_of(o);
+  const Request r = request_of(some_ids(30), 40);
+  auto slow = engine->submit(r);
+  ASSERT_TRUE(slow.ok());
+  Request other = request_of(some_ids(30, 2), 60);
+  other.on_event = [](const Event&) { return true; };
+  ASSERT_TRUE(engine->run(other).ok());
+  int polled = 0;
+  while (slow->poll()->has_value()) ++polled;
+  EXPECT_LE(polled, 40);
+  const auto got = slow->wait();
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(difference(got->choices[0], plain(r).choices[0]), "");
+}
+
+TEST(Engine, ADeadlineGivesWhatThereIs) {
+  const auto engine = engine_of(small_options());
+  Request r = request_of(some_ids(30), 200);
+  r.deadline_ms = 0.001;
+  const auto got = engine->run(r);
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->choices[0].finish, FinishReason::kDeadline);
+  EXPECT_LT(got->choices[0].ids.size(), 200u);
+}
+
+TEST(Engine, AnErrorIsItsRequestsAlone) {
+  const auto engine = engine_of(small_options());
+  Request bad = request_of(some_ids(30), 50);
+  bad.n = 2;
+  bad.mask = [](int32_t choice, std::span<const int32_t> generated, std::span<float> logits) -> Status {
+    if (choice == 1 && generated.size() == 5) return Error{ErrorCode::kInvalidArgument, "the grammar allows nothing"};
+    return {};
+  };
+  Request nothing = request_of(some_ids(30, 3), 50);
+  nothing.mask = [](int32_t, std::span<const int32_t>, std::span<float> logits) -> Status {
+    for (float& x : logits) x = -INFINITY;
+    return {};
+  };
+  const Request good = request_of(some_ids(30, 1), 50);
+  auto a = engine->submit(bad), b = engine->submit(good), c = engine->submit(nothing);
+  ASSERT_TRUE(a.ok() && b.ok() && c.ok());
+  const auto got_a = a->wait(), got_b = b->wait(), got_c = c->wait();
+  ASSERT_FALSE(got_a.ok());
+  EXPECT_EQ(got_a.error().message, "the grammar allows nothing");
+  ASSERT_TRUE(got_b.ok());
+  EXPECT_EQ(difference(got_b->choices[0], plain(good).choices[0]), "");
+  EXPECT_FALSE(got_c.ok());
+  EXPECT_TRUE(engine->check_idle(true).ok());
+}
+
+TEST(Engine, ACallbackInsteadOfAStream) {
+  const auto engine = engine_of(small_options());
+  Request r = request_of(some_ids(30), 20);
+  std::vector<int32_t> ids;
+  std::string text;
+  r.on_event = [&](const Event& e) {
+    ids.insert(ids.end(), e.ids.begin(), e.ids.end());
+    text += e.text;
+    return true;
+  };
+  const auto got = engine->run(r);
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(ids, got->choices[0].ids);
+  EXPECT_EQ(text, got->choices[0].text);
+  r.max_tokens = 200;
+  r.on_event = [](const Event& e) { return false; };
+  const auto stopped = engine->run(r);
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_EQ(stopped->choices[0].finish, FinishReason::kCancelled);
+}
+
+TEST(Engine, ClosingEndsEverything) {
+  auto engine = engine_of(small_options());
+  std::vector<Stream> streams;
+  for (int i = 0; i < 8; ++i) streams.push_back(std::move(engine->submit(request_of(some_ids(30, i), 200))).value());
+  engine.reset();
+  for (auto& s : streams) {
+    const auto got = s.wait();
+    ASSERT_TRUE(got.ok());
+    EXPECT_THAT(got->choices[0].finish, ::testing::AnyOf(FinishReason::kCancelled, FinishReason::kLength));
+  }
+}
+
+TEST(Engine, RequestsAreCountedAndBounded) {
+  EngineOptions o = small_options();
+  o.max_requests = 2;
+  const auto engine = engine_of(o);
+  auto a = engine->submit(request_of(some_ids(30), 200)), b = engine->submit(request_of(some_ids(30, 1), 200));
+  ASSERT_TRUE(a.ok() && b.ok());
+  const auto c = engine->submit(request_of(some_ids(30, 2), 200));
+  if (!c.ok()) {  // unless one has ended already
+    EXPECT_EQ(c.error().code, ErrorCode::kResourceExhausted);
+    EXPECT_NE(c.error().message.find("2 requests are unfinished"), std::string::npos);
+  }
+  a->cancel();
+  b->cancel();
+  ASSERT_TRUE(a->wait().ok() && b->wait().ok());
+  EXPECT_TRUE(engine->run(request_of(some_ids(5), 2)).ok());
+}
+
+TEST(Engine, TextIsEncodedAndStopsEndIt) {
+  const auto engine = engine_of(small_options());
+  Request r;
+  r.text = "once upon a time";
+  r.max_tokens = 40, r.ignore_eos = true;
+  r.sampling.temperature = 1;
+  const auto whole = engine->run(r);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  const std::string text = whole->choices[0].text;
+  ASSERT_GE(text.size(), 8u);
+  r.stop = {text.substr(text.size() / 2, 3), "never in it"};
+  const auto cut = engine->run(r);
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(cut->choices[0].finish, FinishReason::kStop);
+  EXPECT_EQ(cut->choices[0].stop, r.stop[0]);
+  EXPECT_EQ(cut->choices[0].text, text.substr(0, text.find(r.stop[0])));
+}
+
+TEST(Engine, GuessesComeTrueAndChangeNothing) {
+  EngineOptions o = small_options();
+  const auto engine = engine_of(o);
+  std::vector<int32_t> prompt;
+  for (int i = 0; i < 20; ++i) {
+    for (int32_t id : {7, 9, 11, 13, 15}) prompt.push_back(id);
+  }
+  Request r = request_of(prompt, 100);
+  r.sampling.logit_bias = {{7, 30.0f}};  // a text that repeats itself
+  const auto got = engine->run(r);
+  ASSERT_TRUE(got.ok());
+  EXPECT_GT(got->draft_tokens_accepted, 0);
+  EXPECT_EQ(difference(got->choices[0], plain(r).choices[0]), "");
+  r.speculate = false;
+  const auto without = engine->run(r);
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ(without->draft_tokens, 0);
+  EXPECT_EQ(difference(got->choices[0], without->choices[0]), "");
+}
+
+}  // namespace
+}  // namespace minfer

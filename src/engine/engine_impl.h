@@ -1,0 +1,111 @@
+// EngineImpl: the engine's thread and everything it owns. One turn of its loop: what came in, a step that the scheduler
+// chose, the runner's step, the draws, the events.
+// Threads: submit(), ask_idle() and stats() from any; all else on the engine's thread.
+#pragma once
+
+#include <array>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/request_state.h"
+#include "engine/runner.h"
+#include "engine/scheduler.h"
+#include "minfer/engine.h"
+
+namespace minfer {
+
+struct EngineImpl final : private SchedulerHost {
+  EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, const EngineOptions& options);
+  ~EngineImpl() override;
+
+  Result<std::shared_ptr<RequestState>> submit(Request request);
+  std::future<Status> ask_idle(bool clear);
+  EngineStats stats() const;
+
+  const Model& model() const { return *model_; }
+  const Runner& runner() const { return *runner_; }
+
+ private:
+  using StatePtr = std::shared_ptr<RequestState>;
+  struct IdleQuestion {
+    bool clear;
+    std::promise<Status> answer;
+  };
+
+  // --- engine.cpp: the loop ---
+  void loop();
+  bool take_inbox();  // false: closed
+  void take_cancels();
+  void update_pauses();
+  void answer_idle();
+  double wait_ms() const;  // until the next deadline
+  double now_ms() const;
+  void publish_stats(double step_ms);
+
+  // --- engine_step.cpp: one step ---
+  void guess_ahead();  // for every stream, before the scheduler decides
+  void run_step(const SchedStep& step);
+  void build_batch(const SchedStep& step);
+  void read_prompt_logprobs(Run& run, const SchedItem& item, const float* rows);
+  void draw_all(const SchedStep& step, std::span<const float> logits);
+  void draw(Run& run, int32_t draft, const float* rows);
+  Result<int32_t> draw_one(Run& run, std::span<const float> logits);
+  void accept(Run& run, const SchedItem& item);
+  void emit(Run& run);
+
+  // --- engine_runs.cpp: the life of a request ---
+  Result<StatePtr> make_state(Request request);
+  Status check(const Request& request) const;
+  void start(const StatePtr& state);
+  void close_sequence(Run& run);
+  void finish(Run& run, FinishReason reason);  // ends the answer if it has not ended
+  void fail(RequestState& state, Error error);
+  void retire(Run& run);  // gives everything of an ended run back; completes its request with the last
+  bool admit(SchedRun& run) override;
+  void catch_up(SchedRun& run) override;
+  bool reserve(SchedRun& run, int32_t n) override;
+  void release(SchedRun& run) override;
+  int32_t pages_available() const override { return runner_->tables().pages_available(); }
+  int32_t pages_held(const SchedRun& run) const override {
+    return static_cast<int32_t>(runner_->tables().pages(static_cast<const Run&>(run).seq).size());
+  }
+  int32_t pages_for(int32_t n) const override { return runner_->tables().pages_for(n); }
+
+  const std::unique_ptr<Model> model_;
+  const std::unique_ptr<Runner> runner_;
+  const EngineOptions options_;
+  const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
+  const int64_t start_ns_;
+
+  // --- the engine's thread ---
+  Scheduler scheduler_;
+  std::unordered_map<RequestState*, StatePtr> live_;
+  std::vector<StatePtr> ended_;  // in this turn of the loop: a step may still look at their runs
+  std::vector<IdleQuestion> idle_questions_;
+  uint64_t arrivals_ = 0;
+  std::vector<BatchToken> batch_;
+  std::vector<size_t> first_row_;  // per item of the step: its first row of logits
+  EngineStats counts_;             // the counters; the rest is filled in by publish_stats()
+  static constexpr size_t kStalls = 4096;
+  std::vector<float> stalls_;  // the last so many times between tokens, in a ring
+  size_t stall_at_ = 0;
+  float stall_max_ = 0;
+
+  // --- shared ---
+  mutable std::mutex mutex_;
+  std::vector<StatePtr> inbox_;  // guarded by mutex_, like all below
+  std::vector<IdleQuestion> idle_inbox_;
+  bool closing_ = false;
+  int32_t n_unfinished_ = 0;
+  int64_t n_refused_ = 0;
+  EngineStats published_;
+  std::vector<float> published_stalls_;
+
+  std::thread thread_;
+};
+
+}  // namespace minfer

@@ -1,0 +1,222 @@
+// One step: the batch, its rows of logits, the draws, what they mean for each answer.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/engine_impl.h"
+#include "engine/logprobs.h"
+#include "trace/tracer.h"
+
+namespace minfer {
+
+void EngineImpl::guess_ahead() {
+  if (options_.speculation == 0) return;
+  int32_t streams = 0, rows = 0;
+  for (SchedRun* sched : scheduler_.running()) streams += sched->is_stream() && !sched->paused ? 1 : 0;
+  rows = streams;
+  const StepTime& time = scheduler_.time();
+  for (SchedRun* sched : scheduler_.running()) {
+    Run& run = static_cast<Run&>(*sched);
+    run.draft = 0;
+    const Request& r = run.owner.request;
+    if (!run.is_stream() || run.paused || !r.speculate) continue;
+    int32_t most = std::min(options_.speculation, runner_->n_ctx() - run.known);
+    if (r.max_tokens >= 0) most = std::min(most, r.max_tokens - run.answer.size() - 1);
+    if (most <= 0) continue;
+    run.lookup.guess(run.ids, most, run.guess);
+    run.draft = run.depth.choose(static_cast<int32_t>(run.guess.size()), streams - 1, rows - 1,
+                                 [&](int32_t n) { return time.decode_ms(n); });
+    rows += run.draft;
+  }
+}
+
+void EngineImpl::build_batch(const SchedStep& step) {
+  batch_.clear();
+  first_row_.clear();
+  size_t rows = 0;
+  for (const SchedItem& item : step.items) {
+    const Run& run = static_cast<const Run&>(*item.run);
+    first_row_.push_back(rows);
+    const bool all_rows = run.max_part != INT32_MAX && run.answer.size() == 0;
+    for (int32_t i = 0; i < item.n; ++i) {
+      const int32_t p = run.stored + i;
+      const int32_t id =
+          p < run.known ? run.ids[static_cast<size_t>(p)] : run.guess[static_cast<size_t>(p - run.known)];
+      const bool want = p >= run.known - 1 || all_rows;
+      rows += want ? 1 : 0;
+      batch_.push_back({id, p, run.seq, want});
+    }
+  }
+}
+
+// `rows` [item.n, n_vocab]: the logits of all tokens of the item.
+void EngineImpl::read_prompt_logprobs(Run& run, const SchedItem& item, const float* rows) {
+  const auto n_vocab = static_cast<size_t>(runner_->n_vocab());
+  auto& out = run.owner.response.prompt_logprobs;
+  for (int32_t i = 0; i < item.n; ++i) {
+    const auto next = static_cast<size_t>(run.stored + i + 1);
+    // A run that was pushed out computes what it has read again.
+    if (next >= run.n_prompt || next - 1 < out.size()) continue;
+    const std::span<const float> row(rows + static_cast<size_t>(i) * n_vocab, n_vocab);
+    if (const auto sound = argmax(row); !sound.ok()) {
+      run.failed = sound.error();
+      return;
+    }
+    out.push_back(logprobs_of(row, run.ids[next], run.owner.request.top_logprobs));
+  }
+}
+
+Result<int32_t> EngineImpl::draw_one(Run& run, std::span<const float> logits) {
+  const Request& r = run.owner.request;
+  const size_t n_drawn = run.ids.size() - run.n_prompt;
+  const bool go_on = static_cast<int64_t>(n_drawn) < r.min_tokens;
+  if (r.mask || go_on) {
+    run.logits.assign(logits.begin(), logits.end());
+    if (go_on) {
+      for (int32_t id = 0; id < static_cast<int32_t>(run.logits.size()); ++id) {
+        if (run.answer.ends(id)) run.logits[static_cast<size_t>(id)] = -INFINITY;
+      }
+    }
+    if (r.mask) {
+      const auto generated = std::span<const int32_t>(run.ids).subspan(run.n_prompt);
+      MINFER_TRY(r.mask(run.choice, generated, run.logits));
+    }
+    logits = run.logits;
+  }
+  return run.sampler.sample(logits, run.ids, run.ids.size());
+}
+
+// Draws after the last known id, and on as long as what is drawn is what was guessed: the rows after a guess are those
+// of plain decoding exactly then. `rows` [draft + 1, n_vocab].
+void EngineImpl::draw(Run& run, int32_t draft, const float* rows) {
+  const auto n_vocab = static_cast<size_t>(runner_->n_vocab());
+  const Request& r = run.owner.request;
+  run.drawn.clear();
+  run.drawn_logprobs.clear();
+  for (int32_t k = 0; k <= draft; ++k) {
+    const std::span<const float> row(rows + static_cast<size_t>(k) * n_vocab, n_vocab);
+    auto id = draw_one(run, row);
+    if (!id.ok()) {
+      run.failed = std::move(id).error();
+      return;
+    }
+    if (r.logprobs) run.drawn_logprobs.push_back(logprobs_of(row, *id, r.top_logprobs));
+    run.drawn.push_back(*id);
+    run.ids.push_back(*id);
+    if (k < draft && run.guess[static_cast<size_t>(k)] != *id) return;
+  }
+}
+
+void EngineImpl::draw_all(const SchedStep& step, std::span<const float> logits) {
+  const auto n_vocab = static_cast<size_t>(runner_->n_vocab());
+  const auto n = static_cast<int64_t>(step.items.size());
+  const auto one = [&](int64_t i) {
+    const SchedItem& item = step.items[static_cast<size_t>(i)];
+    Run& run = static_cast<Run&>(*item.run);
+    run.drawn.clear();
+    const float* rows = logits.data() + first_row_[static_cast<size_t>(i)] * n_vocab;
+    if (run.max_part != INT32_MAX && run.answer.size() == 0) {
+      read_prompt_logprobs(run, item, rows);
+      rows += static_cast<size_t>(item.n - 1) * n_vocab;
+    }
+    if (item.draws() && run.owner.request.max_tokens != 0 && run.failed.ok()) draw(run, item.draft, rows);
+  };
+  if (n == 1 || runner_->pool().size() == 1) {
+    for (int64_t i = 0; i < n; ++i) one(i);
+    return;
+  }
+  std::atomic<int64_t> next{0};
+  const Status s = runner_->pool().run([&](Worker&) {
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) one(i);
+  });
+  MINFER_CHECK(s.ok());  // nothing in it calls fail()
+}
+
+void EngineImpl::emit(Run& run) {
+  Event event = run.answer.take_event();
+  if (event.ids.empty() && event.text.empty() && !event.finish) return;
+  event.choice = run.choice;
+  if (!run.owner.deliver(std::move(event))) run.owner.cancelled.store(true, std::memory_order_relaxed);
+}
+
+// What the step drew becomes part of the answer, up to what ends it.
+void EngineImpl::accept(Run& run, const SchedItem& item) {
+  RequestState& state = run.owner;
+  KvTables& tables = runner_->tables();
+  const int32_t before = run.known, n_drawn = static_cast<int32_t>(run.drawn.size());
+  const bool draws = item.draws();
+  // Rows of guesses that were wrong are forgotten.
+  const int32_t valid = std::min(run.stored + item.n, before + std::max(0, n_drawn - 1));
+  if (valid < run.stored + item.n) tables.truncate(run.seq, valid);
+  run.stored = valid;
+  if (options_.prefix_cache) tables.remember(run.seq, run.ids);
+  if (item.draft > 0) {
+    run.depth.learn(item.draft, n_drawn - 1);
+    state.response.draft_tokens += item.draft, counts_.draft_tokens += item.draft;
+    state.response.draft_tokens_accepted += n_drawn - 1, counts_.draft_tokens_accepted += n_drawn - 1;
+  }
+  if (!draws) return;
+  const double now = now_ms();
+  if (n_drawn > 0) {
+    if (run.answer.size() == 0 && state.response.timings.first_token_ms == 0)
+      state.response.timings.first_token_ms = now - state.submitted_ms;
+    if (run.last_token_ms >= 0) {
+      const auto stall = static_cast<float>(now - run.last_token_ms);
+      stall_max_ = std::max(stall_max_, stall);
+      if (stalls_.size() < kStalls)
+        stalls_.push_back(stall);
+      else
+        stalls_[stall_at_++ % kStalls] = stall;
+    }
+    run.last_token_ms = now;
+  }
+  for (int32_t k = 0; k < n_drawn && !run.answer.finish(); ++k) {
+    const auto i = static_cast<size_t>(k);
+    const Status accepted = run.answer.accept(run.drawn[i], state.request.logprobs ? &run.drawn_logprobs[i] : nullptr);
+    if (!accepted.ok()) {
+      run.failed = accepted;
+      return;
+    }
+    ++counts_.tokens_generated;
+    // The next step would need a position for the last id.
+    const auto known = static_cast<int32_t>(run.n_prompt) + run.answer.size();
+    if (!run.answer.finish() && known > runner_->n_ctx()) run.answer.end(FinishReason::kContext);
+  }
+  if (state.request.max_tokens == 0 && !run.answer.finish()) run.answer.end(FinishReason::kLength);
+  run.known = static_cast<int32_t>(run.ids.size());
+}
+
+void EngineImpl::run_step(const SchedStep& step) {
+  build_batch(step);
+  const int64_t t0 = now_ns();
+  const auto logits = runner_->step(batch_);
+  if (!logits.ok()) {  // nothing of it can be told apart: all of its requests fail
+    std::vector<RequestState*> states;
+    for (const SchedItem& item : step.items) states.push_back(&static_cast<Run&>(*item.run).owner);
+    for (RequestState* s : states) fail(*s, logits.error());
+    return;
+  }
+  draw_all(step, *logits);
+  const double ms = static_cast<double>(now_ns() - t0) * 1e-6;
+  scheduler_.observe(ms);
+  ++counts_.steps;
+  counts_.tokens_prefilled += step.shape.prefill_tokens;
+  for (const SchedItem& item : step.items) {
+    Run& run = static_cast<Run&>(*item.run);
+    if (run.failed.ok()) accept(run, item);
+  }
+  for (const SchedItem& item : step.items) {
+    Run& run = static_cast<Run&>(*item.run);
+    if (live_.find(&run.owner) == live_.end()) continue;  // failed by another choice of this step
+    if (!run.failed.ok()) {
+      fail(run.owner, run.failed.error());
+    } else if (run.answer.finish()) {
+      scheduler_.remove(run);
+      finish(run, *run.answer.finish());
+    } else if (!run.drawn.empty()) {
+      emit(run);
+    }
+  }
+  publish_stats(ms);
+}
+
+}  // namespace minfer

@@ -1,0 +1,94 @@
+// RequestState: one submitted request, shared by the engine and its stream: the runs of its choices and the events that
+// wait to be taken.
+// Threads: `runs`, `response` and what is marked so belong to the engine's thread; the queue has its own lock.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/answer.h"
+#include "engine/prompt_lookup.h"
+#include "engine/scheduler.h"
+#include "minfer/request.h"
+#include "sample/sampler.h"
+
+namespace minfer {
+
+// Wakes the engine's thread. It outlives the engine, so that streams may too.
+class Doorbell {
+ public:
+  void ring();
+  // Until somebody rings, or `ms` have passed (negative: forever). A ring before the call counts.
+  void wait(double ms);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable rung_cv_;
+  bool rung_ = false;
+};
+
+struct RequestState;
+
+// One choice of a request: a sequence of ids and everything that draws them.
+struct Run : SchedRun {
+  Run(RequestState& owner, int32_t choice, Answer answer, Sampler sampler)
+      : owner(owner), choice(choice), answer(std::move(answer)), sampler(std::move(sampler)) {}
+
+  RequestState& owner;
+  const int32_t choice;
+  int32_t seq = -1;          // of the runner; -1: none
+  std::vector<int32_t> ids;  // prompt and answer
+  size_t n_prompt = 0;
+  Answer answer;
+  Sampler sampler;
+  std::vector<int32_t> guess;  // of the step in hand
+  PromptLookup lookup;
+  GuessDepth depth;
+  std::vector<int32_t> drawn;  // ids that the step drew, in order
+  std::vector<TokenLogprobs> drawn_logprobs;
+  std::vector<float> logits;  // a changed row, kept for its memory
+  Status failed;              // of the draw
+  double last_token_ms = -1;  // when its last token came; -1: none, or it was paused
+};
+
+struct RequestState {
+  explicit RequestState(Request r) : request(std::move(r)) {}
+
+  const Request request;  // `prompt` holds the ids, `text` is empty
+  std::atomic<bool> cancelled{false};
+
+  // --- the engine's ---
+  std::vector<std::unique_ptr<Run>> runs;
+  int32_t n_live = 0;  // runs that go on
+  Response response;
+  double submitted_ms = 0;
+  bool started = false;  // a step computed something for it
+
+  // --- the queue ---
+  // Hands an event over: to the queue, or to request.on_event. False: the receiver wants no more.
+  bool deliver(Event event);
+  void complete(std::optional<Error> error);
+  int32_t tokens_held() const { return tokens_held_.load(std::memory_order_relaxed); }
+  // nullopt: complete, or none yet and `wait` is false.
+  Result<std::optional<Event>> take(bool wait);
+  bool all_taken() const;
+  Result<Response> result();  // Requires: complete
+
+  std::shared_ptr<Doorbell> doorbell;
+  int32_t tokens_most = 0;  // when so many tokens are held the run pauses
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<Event> events_;
+  std::atomic<int32_t> tokens_held_{0};
+  bool complete_ = false;
+  std::optional<Error> error_;
+};
+
+}  // namespace minfer
