@@ -1,7 +1,15 @@
-# Micro-benchmarks: bench/bench_*.cpp, one program each.
+# Micro-benchmarks: bench/bench_*.cpp, one program each. A line "// Layers: chat" names the layers it is linked with;
+# without one it is the backend.
 file(GLOB bench_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/bench_*.cpp)
 foreach(source ${bench_sources})
   get_filename_component(name ${source} NAME_WE)
+  file(STRINGS ${source} layers REGEX "^// Layers:" LIMIT_COUNT 1)
+  string(REGEX REPLACE "^// Layers: *" "" layers "${layers}")
+  string(REGEX MATCHALL "[a-z]+" layers "${layers}")
+  if(NOT layers)
+    set(layers backend)
+  endif()
+  list(TRANSFORM layers PREPEND minfer_)
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE minfer_backend minfer_tokenizer)
+  target_link_libraries(${name} PRIVATE ${layers})
 endforeach()

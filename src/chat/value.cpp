@@ -1,6 +1,7 @@
 // Construction, access, equality and the ordered dict.
 #include "chat/value.h"
 
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -31,7 +32,7 @@ std::string big_digits(double d) {
   return fmt::format("{:.0f}", d);
 }
 
-size_t hash_value(const Value& v) {
+size_t plain_hash(const Value& v) {
   switch (v.kind()) {
     case Value::Kind::kNone: return 0x6e6f6e65;
     case Value::Kind::kBool: return std::hash<int64_t>{}(v.as_bool());
@@ -45,15 +46,27 @@ size_t hash_value(const Value& v) {
     case Value::Kind::kBigInt:
     case Value::Kind::kString: return std::hash<std::string_view>{}(v.as_string());
     case Value::Kind::kList:  // a range: the only one that may be a key
-      return mix(0x72616e67, v.items().empty() ? 0 : mix(v.items().size(), hash_value(v.items()[0])));
+      return mix(0x72616e67, v.items().empty() ? 0 : mix(v.items().size(), plain_hash(v.items()[0])));
     case Value::Kind::kTuple: {
       size_t h = 0x7475706c;
-      for (const Value& item : v.items()) h = mix(h, hash_value(item));
+      for (const Value& item : v.items()) h = mix(h, plain_hash(item));
       return h;
     }
     default: return std::hash<const void*>{}(v.identity());
   }
 }
+
+// Other in each process, so that no input can hold many keys that meet in one bucket.
+size_t salted(size_t h) {
+  static const size_t salt = reinterpret_cast<uintptr_t>(&salt) * 0x9e3779b97f4a7c15ull ^
+                             static_cast<size_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  h ^= salt;
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;
+  return h ^ (h >> 31);
+}
+
+size_t hash_value(const Value& v) { return salted(plain_hash(v)); }
 
 bool number_equal(const Value& a, const Value& b) {
   const bool a_float = a.is(Value::Kind::kFloat), b_float = b.is(Value::Kind::kFloat);
@@ -238,7 +251,7 @@ const Value* Dict::find(std::string_view key) const {
     }
     return nullptr;
   }
-  for (auto [it, end] = index_.equal_range(std::hash<std::string_view>{}(key)); it != end; ++it) {
+  for (auto [it, end] = index_.equal_range(salted(std::hash<std::string_view>{}(key))); it != end; ++it) {
     if (matches(entries_[it->second].first)) return &entries_[it->second].second;
   }
   return nullptr;

@@ -62,6 +62,7 @@ struct IteratorObject {
 
 struct NamespaceObject {
   Dict attributes;
+  bool printing = false;  // inside itself it prints as {...}
 };
 
 // Macros, functions, bound methods, loops: whatever a template may call or ask for attributes.

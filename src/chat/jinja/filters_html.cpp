@@ -98,7 +98,7 @@ Text unescaped(Interp& in, const Text& t) {
     if (next == s.size()) break;
     std::string text;
     size_t end = next + 1;
-    in.step();
+    in.step(8);  // up to 32 names are looked up
     if (character_reference(s, next, &text, &end)) {
       out.append(text, t.is_markup(next));
     } else {
@@ -290,7 +290,7 @@ class Linker {
 
   void word(Text& out, const Text& w) {
     const std::string_view s = w.view();
-    in_.step(1 + s.size() / 16);
+    in_.step(1 + s.size());
     size_t begin = 0, end = s.size();
     for (;;) {
       if (begin < s.size() && (s[begin] == '(' || s[begin] == '<')) {

@@ -18,7 +18,7 @@ class Paragraph {
  public:
   Paragraph(Interp& in, const Text& text) : in_(in), text_(text) {
     const std::string_view s = text.view();
-    in.step(1 + s.size() / 16);
+    in.step(1 + s.size() / 2);
     in.charge(s.size() * 16);
     for (size_t at = 0; at < s.size();) {
       const Char c = decode(s, at);

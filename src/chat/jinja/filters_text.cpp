@@ -239,7 +239,7 @@ Value filesizeformat(Interp& in, const Value& v, const Args& a) {
   const double base = binary ? 1024 : 1000;
   if (*bytes == 1) return in.str("1 Byte");
   if (*bytes == -HUGE_VAL) raise_error("cannot convert float infinity to integer");
-  if (*bytes < base) return in.str(fmt::format("{:.0f} Bytes", std::trunc(*bytes)));
+  if (*bytes < base) return in.str(fmt::format("{:.0f} Bytes", std::trunc(*bytes) + 0.0));
   const char prefixes[] = "kMGTPEZY";
   double unit = base * base;
   int i = 0;

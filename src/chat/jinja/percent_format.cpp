@@ -31,8 +31,9 @@ class PercentFormatter {
       at_ = percent;
       if (at_ < f.size()) conversion();
     }
-    const bool all_used =
-        args_.is(Kind::kTuple) ? next_ >= args_.items().size() : (next_ > 0 || args_.is_dict() || args_.is_sequence());
+    const bool all_used = args_.is(Kind::kTuple)
+                              ? next_ >= args_.items().size()
+                              : (next_ > 0 || args_.is_dict() || args_.is_sequence() || args_.is_undefined());
     if (!all_used) raise_error("not all arguments converted during string formatting");
     return std::move(out_);
   }

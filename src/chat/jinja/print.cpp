@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "chat/jinja/interp_scope.h"
 #include "chat/jinja/ops.h"
 #include "chat/jinja/unicode.h"
 
@@ -161,8 +162,11 @@ void append_repr(Interp& in, Text& out, const Value& v) {
       return put_items(in, out, it->items, "([", "])");
     }
     case Kind::kNamespace: {
+      auto* ns = v.object<NamespaceObject>();
+      if (ns->printing) return w.put("<Namespace {...}>");
+      const Restore<bool> printing(ns->printing, true);
       w.put("<Namespace ");
-      put_entries(in, out, v.object<NamespaceObject>()->attributes);
+      put_entries(in, out, ns->attributes);
       return w.put(">");
     }
     case Kind::kCallable: return w.put(v.object<CallableObject>()->repr(in));

@@ -178,7 +178,7 @@ Value rsplit(Interp& in, const Value& s, const Args& a) { return split_any(in, s
 
 Value splitlines(Interp& in, const Value& s, const Args& a) {
   const Params p("splitlines", a, {"keepends"});
-  return in.list(split_lines(in, s, p.flag(0, false)));
+  return in.list(split_lines(in, s, p.integer(0, 0) != 0));
 }
 
 // The last match in [begin, end), kNotFound without one. Charged as the naive search it is.

@@ -23,7 +23,7 @@ void append_lower_at(std::string& out, std::string_view s, size_t at, uint32_t c
 // Maps each character by f(out, code).
 template <typename F>
 Value map_chars(Interp& in, const Value& s, F&& f) {
-  in.step(s.weight());
+  in.step(1 + s.as_text().size() / 8);
   Text out;
   const Text& text = s.as_text();
   text.for_each_run([&](std::string_view piece, bool markup) {
