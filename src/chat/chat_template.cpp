@@ -5,6 +5,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "chat/continue_message.h"
 #include "chat/jinja/interp.h"
 #include "chat/jinja/parser.h"
 #include "chat/jinja/unicode.h"
@@ -24,9 +25,9 @@ constexpr std::string_view kRoles[] = {"system", "developer", "user",    "assist
                                        "tool",   "function",  "ipython", "model"};
 
 // Texts that open a block of thinking when a prompt ends with them.
-constexpr std::string_view kThinkingTags[] = {"<think>",      "<thinking>", "<thought>",  "<|START_THINKING|>",
-                                              "<seed:think>", "[THINK]",    "<reasoning>",
-                                              "Here are my reasoning steps:"};
+constexpr std::string_view kThinkingTags[] = {
+    "<think>",      "<thinking>", "<thought>",   "<|START_THINKING|>",
+    "<seed:think>", "[THINK]",    "<reasoning>", "Here are my reasoning steps:"};
 
 Error to_error(const jinja::Raised& raised) {
   if (raised.verbatim) return Error{raised.code, raised.message};
@@ -121,10 +122,21 @@ Result<Rendered> ChatTemplate::render(const Value& messages, const RenderOptions
   MINFER_TRY(check_depth(options.tools, "the tool list"));
   for (const auto& [name, value] : options.kwargs) MINFER_TRY(check_depth(value, "'" + name + "'"));
   Value list = messages;
-  if (messages.is(Value::Kind::kList)) {
+  std::string continued;
+  if (options.continue_final_message) {
+    if (options.add_generation_prompt) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "[chat] continue_final_message and add_generation_prompt exclude each other: either the last "
+                        "message goes on or a new one begins");
+    }
+    auto tagged = MINFER_TRY(tag_final_message(messages, options.continue_field, impl_->source));
+    list = std::move(tagged.messages);
+    continued = std::move(tagged.text);
+  }
+  if (list.is(Value::Kind::kList)) {
     std::vector<Value> known;
-    known.reserve(messages.items().size());
-    for (const Value& m : messages.items()) known.push_back(with_known_role(m));
+    known.reserve(list.items().size());
+    for (const Value& m : list.items()) known.push_back(with_known_role(m));
     list = Value::list(std::move(known));
   }
   try {
@@ -137,7 +149,11 @@ Result<Rendered> ChatTemplate::render(const Value& messages, const RenderOptions
     in.define("eos_token", Value::string(options.eos_token, true));
     for (const auto& [name, value] : options.kwargs) in.define(name, value);
     try {
-      return cut(in.run(impl_->body), options.bos_token);
+      const Text text = in.run(impl_->body);
+      if (!options.continue_final_message) return cut(text, options.bos_token);
+      Rendered out = cut(MINFER_TRY(cut_at_tag(text, continued)), options.bos_token);
+      out.thinking_open = is_reasoning_field(options.continue_field) || opens_thinking(continued);
+      return out;
     } catch (jinja::Raised& raised) {
       if (raised.pos.line == 0) raised.pos = in.pos();
       return to_error(raised);

@@ -40,7 +40,8 @@ struct Rendered {
   std::vector<Segment> segments;  // neighbours differ in origin; none is empty
   // The first segment is markup that begins with bos_token: the encoder must not add a second one.
   bool starts_with_bos = false;
-  // The prompt ends inside a thinking block that the template itself opened ("<think>\n"): the answer starts there.
+  // The prompt ends inside a thinking block, which the template opened ("<think>\n") or the message that is continued:
+  // the answer starts there.
   bool thinking_open = false;
 
   std::string text() const;  // all segments joined: what Jinja2 gives
@@ -48,6 +49,10 @@ struct Rendered {
 
 struct RenderOptions {
   bool add_generation_prompt = true;
+  // The rendering ends with the last message's text, which the model goes on with (continue_message.h); excludes
+  // add_generation_prompt. `continue_field`: which field of the message that is.
+  bool continue_final_message = false;
+  std::string continue_field = "content";
   Value tools;                                        // list of definitions or none
   std::vector<std::pair<std::string, Value>> kwargs;  // further variables: enable_thinking, documents, ...
   std::string bos_token;                              // these two count as markup

@@ -21,10 +21,15 @@ Status check_optional_string(const Value& object, size_t index, const char* fiel
 Status check_content(const Value& content, size_t index) {
   if (content.is_string() || content.is_none()) return {};
   if (!content.is(Value::Kind::kList)) return bad(index, "content", content, "a string, null or a list of parts");
-  for (const Value& part : content.items()) {
+  for (size_t i = 0; i < content.items().size(); ++i) {
+    const Value& part = content.items()[i];
     const Value* type = part.find("type");
     if (type == nullptr || !type->is_string()) return bad(index, "content", part, "parts to be objects with a 'type'");
-    if (type->as_string() != "text") continue;
+    if (type->as_string() != "text") {
+      return make_error(ErrorCode::kUnsupported,
+                        "[chat] message {}: part {} of 'content' is of type '{}', expected 'text'", index, i,
+                        type->as_string());
+    }
     const Value* text = part.find("text");
     if (text == nullptr || !text->is_string()) {
       return bad(index, "content", text == nullptr ? Value::none() : *text, "the 'text' of a text part to be a string");

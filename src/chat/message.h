@@ -23,8 +23,8 @@ class Message {
  public:
   // {"role": role, "content": content}
   static Message make(std::string role, std::string content);
-  // Checks role (a string), content (string, null or a list of parts with a type), tool_calls, tool_call_id, name and
-  // reasoning_content; `index` is named in errors.
+  // Checks role (a string), content (string, null or a list of text parts; other types are refused by name),
+  // tool_calls, tool_call_id, name and reasoning_content; `index` is named in errors.
   static Result<Message> from_value(Value object, size_t index = 0);
 
   const std::string& role() const;

@@ -51,7 +51,7 @@ TEST(Dict, FindsAmongManyAndMixedKeys) {
 
 TEST(Message, ReadsWhatClientsSend) {
   const auto messages = messages_from_json(R"({"model":"m","messages":[
-    {"role":"user","content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]},
+    {"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
     {"role":"assistant","content":null,"reasoning_content":"hm",
      "tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":{"x":1}}}]},
     {"role":"tool","tool_call_id":"c1","name":"f","content":"42","extra":{"kept":true}}]})");
@@ -80,6 +80,8 @@ TEST(Message, NamesWhatIsWrong) {
             "[chat] message 0: 'content' is int, expected a string, null or a list of parts");
   EXPECT_EQ(error(R"([{"role":"user","content":[{"type":"text"}]}])"),
             "[chat] message 0: 'content' is null, expected the 'text' of a text part to be a string");
+  EXPECT_EQ(error(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{}}]}])"),
+            "[chat] message 0: part 1 of 'content' is of type 'image_url', expected 'text'");
   EXPECT_EQ(error(R"([{"role":"assistant","tool_calls":[{"function":{}}]}])"),
             "[chat] message 0: 'tool_calls[].function.name' is null, expected a string");
   EXPECT_FALSE(tools_from_json("[1]").ok());
