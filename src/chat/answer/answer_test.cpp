@@ -111,6 +111,8 @@ TEST(Calls, WhatIsNoCallIsContent) {
            "<tool_call>{\"name\": \"f\", \"arguments\": {}, \"arguments\": {\"x\":1}}</tool_call>",
            "<tool_call>{\"name\": \"f\",}</tool_call>",
            "<tool_call>[]</tool_call>",
+           "<tool_call></tool_call>",
+           "<tool_call>\n```json\n```</tool_call>",
        }) {
     EXPECT_EQ(parsed("hermes", text), text);
   }
@@ -314,6 +316,21 @@ TEST(Calls, OtherFamilies) {
              "Ok\n<use_mcp_tool>\n<server_name>s</server_name>\n<tool_name>f</tool_name>\n<arguments>\n{\"s\": 1}\n"
              "</arguments>\n</use_mcp_tool>"),
       "Ok|f{\"s\": 1}");
+}
+
+TEST(Calls, EmptySectionsAreContent) {
+  const std::pair<const char*, const char*> sections[] = {
+      {"mcp", "<use_mcp_tool></use_mcp_tool>"},
+      {"deepseek", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>"},
+      {"kimi-k2", "<|tool_calls_section_begin|><|tool_calls_section_end|>"},
+      {"command-r7b", "<|START_ACTION|><|END_ACTION|>"},
+      {"minimax", "<minimax:tool_call></minimax:tool_call>"},
+      {"lfm2", "<|tool_call_start|>[]<|tool_call_end|>"},
+      {"gemma4", "<|tool_call><tool_call|>"},
+      {"glm", "<tool_call></tool_call>"},
+      {"apertus", "<|tools_prefix|>[]<|tools_suffix|>"},
+  };
+  for (const auto& [name, text] : sections) EXPECT_EQ(parsed(name, text), text) << name;
 }
 
 TEST(AnswerFormat, IsNamedOrDetected) {

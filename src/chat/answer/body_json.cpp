@@ -158,6 +158,7 @@ Read body_json(Machine& m, const CallSyntax& s, bool bare) {
     }
     m.silent();
   } else {
+    if (c != '{') co_return false;
     while (c == '{') {
       const bool ok = co_await read_object(m, bare);
       if (!ok) co_return false;

@@ -136,7 +136,7 @@ Read body_mcp(Machine& m, const CallSyntax& s) {
     bool ok = co_await read_one_of(m, "<server_name>", s.close, which);
     if (!ok) co_return false;
     if (which == 1) {
-      if (m.raw().find("<server_name>") != std::string::npos) co_return false;
+      if (m.raw().find(s.open) != std::string::npos) co_return false;  // no call between the tags
       m.silent();
       co_return true;
     }
