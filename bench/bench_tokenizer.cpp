@@ -1,13 +1,15 @@
 // Measures a tokenizer on a text: how long the vocabulary takes to load and the text to encode, on one thread.
-//   bench_tokenizer VOCABULARY TEXT [ROUNDS]     VOCABULARY: a GGUF file or a tokenizer.json
+//   bench_tokenizer VOCABULARY TEXTS [ROUNDS]     VOCABULARY: a GGUF file or a tokenizer.json; TEXTS: ended by NULs
 // Prints one JSON line: {"load_ms": [...], "encode_ms": [...], "bytes": n, "tokens": n, "ids_hash": "..."}.
 // bench/tokenizer_speed.py compares it with Hugging Face's tokenizers.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "gguf/reader.h"
@@ -64,11 +66,21 @@ int main(int argc, char** argv) {
   for (int r = 0; r < rounds; ++r) {
     std::optional<Tokenizer> t;
     load_ms.push_back(ms_of([&] { t.emplace(must(load(argv[1]))); }));
-    std::vector<TokenId> ids;
-    encode_ms.push_back(ms_of([&] { ids = must(t->encode(text, {.add_special = false})); }));
-    tokens = ids.size();
+    std::vector<std::vector<TokenId>> ids;
+    encode_ms.push_back(ms_of([&] {
+      for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find('\0', begin), text.size());
+        const std::string_view one = std::string_view(text).substr(begin, end - begin);
+        ids.push_back(must(t->encode(one, {.add_special = false, .parse_special = true})));
+        begin = end + 1;
+      }
+    }));
+    tokens = 0;
     hash = 0xcbf29ce484222325u;
-    for (const TokenId id : ids) hash = (hash ^ static_cast<uint32_t>(id)) * 0x100000001b3u;
+    for (const auto& one : ids) {
+      tokens += one.size();
+      for (const TokenId id : one) hash = (hash ^ static_cast<uint32_t>(id)) * 0x100000001b3u;
+    }
   }
   std::printf("{");
   print_list("load_ms", load_ms);

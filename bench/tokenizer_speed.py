@@ -3,7 +3,8 @@
 
 Two texts of SIZE MB are made from a seed: English (words of this repository's documents in the order of a Markov chain)
 and mixed (the same with code, numbers, and words of Chinese, Japanese, Korean, Russian, German, French, Arabic, Hindi,
-emoji). Rounds alternate minfer and the peer; printed are medians and spreads in MB/s and the ratio of the medians.
+emoji). Each is cut
+into documents of 10 kB, since the peer slows down on long ones. Rounds alternate minfer and the peer; printed are medians and spreads in MB/s and the ratio of the medians.
 The vocabularies are tokenizer.json files; each is also timed as it loads. Run it alone on the machine.
 Needs: pip install tokenizers; bench_tokenizer (cmake -DMINFER_BENCH=ON)
 Usage: tokenizer_speed.py --bench build/release/bench_tokenizer qwen3/tokenizer.json llama3/tokenizer.json [--rounds 5] [--size 10]
@@ -80,8 +81,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("english", "mixed"):
             text = make_text(kind, int(args.size * 1e6))
+            documents = [text[i:i + 10000] for i in range(0, len(text), 10000)]
             path = pathlib.Path(folder) / kind
-            path.write_text(text)
+            path.write_text("\0".join(documents))
             size = path.stat().st_size / 1e6
             for vocabulary in args.vocabularies:
                 peer = tokenizers.Tokenizer.from_file(vocabulary)
@@ -92,9 +94,9 @@ def main():
                     load.append(done["load_ms"][0])
                     hashes.add(done["ids_hash"])
                     start = time.perf_counter()
-                    ids = peer.encode(text, add_special_tokens=False).ids
+                    encoded = peer.encode_batch_fast(documents, add_special_tokens=False)
                     theirs.append(size / (time.perf_counter() - start))
-                    ids_hash = ids_hash or hash_of(ids)
+                    ids_hash = ids_hash or hash_of(i for e in encoded for i in e.ids)
                 same = "same ids" if hashes == {ids_hash} else "DIFFERENT IDS"
                 name = pathlib.Path(vocabulary).parent.name or vocabulary
                 print(f"{kind:8} {name:10} minfer {spread(ours)}  peer {spread(theirs)}  ratio {statistics.median(ours) / statistics.median(theirs):5.2f}  "
