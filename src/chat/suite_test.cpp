@@ -9,9 +9,12 @@
 #include <map>
 #include <sstream>
 
+#include "chat/answer/answer.h"
 #include "chat/chat_template.h"
 #include "chat/json.h"
+#include "chat/stop_matcher.h"
 #include "gguf/reader.h"
+#include "tokenizer/stream_decode.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/vocab_from_gguf.h"
 
@@ -165,6 +168,36 @@ TEST_F(Suite, TypedControlTokensBecomeOrdinaryIds) {
   EXPECT_EQ(std::count(ids->begin(), ids->end(), tokenizer->eos()), 1);
   EXPECT_EQ(ids->front(), tokenizer->bos());
   EXPECT_EQ(ids->back(), tokenizer->eos());
+}
+
+// An emoji of four byte tokens on its way through decoder, stop strings and parser: whole or not at all.
+TEST(BugReports, BR13_AnEmojiOverSeveralTokensStaysWhole) {
+  const fs::path path = cases_dir() / "models" / "stories260K.gguf";
+  if (!fs::exists(path)) GTEST_SKIP() << path << " is absent; set MINFER_CASES";
+  const auto file = gguf::File::open(path.string());
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto tokenizer = tokenizer_from_gguf(file->metadata());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  const auto streamed = [&](const std::vector<TokenId>& ids, std::vector<std::string>& chunks) {
+    StreamDecoder decoder(*tokenizer);
+    StopMatcher stops = *StopMatcher::create({"\xF0\x9F\x98\x81", "stop"});  // begins with the same bytes
+    AnswerParser parser(AnswerFormat::detect(""));
+    std::string all;
+    const auto take = [&](const std::vector<AnswerEvent>& events) {
+      for (const AnswerEvent& e : events) chunks.push_back(e.text), all += e.text;
+    };
+    for (const TokenId id : ids) take(parser.push(stops.push(*decoder.push(id))));
+    take(parser.push(stops.push(decoder.finish())));
+    take(parser.push(stops.finish()));
+    take(parser.finish());
+    return all;
+  };
+  std::vector<std::string> chunks;
+  EXPECT_EQ(streamed({243, 162, 155, 131}, chunks), "\xF0\x9F\x98\x80");
+  EXPECT_EQ(chunks.size(), 1u);
+  chunks.clear();
+  EXPECT_EQ(streamed({243, 162, 155}, chunks), "\xEF\xBF\xBD");  // cut short: one replacement, at the end
+  EXPECT_EQ(chunks.size(), 1u);
 }
 
 TEST_F(Suite, ATemplateThatWalksPythonClassesGetsNothing) {
