@@ -86,6 +86,9 @@ class Engine {
   Result<Stream> submit(Request request);
   Result<Response> run(Request request);  // submit() and wait()
 
+  // Computes beside everything else. Errors: as submit(); kCancelled, kResourceExhausted past the deadline.
+  Result<Embeddings> embed(EmbedRequest request);
+
   EngineStats stats() const;
   const Model& model() const;
   int32_t n_ctx() const;

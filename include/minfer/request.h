@@ -100,4 +100,31 @@ struct Response {
   Timings timings;
 };
 
+// --- embeddings
+// --------------------------------------------------------------------------------------------------------- Of the
+// model's last hidden states, after its last norm, what becomes the embedding of a text.
+enum class Pooling : uint8_t {
+  kMean,  // their mean
+  kLast,  // that of the last token
+  kCls,   // that of the first token
+  kNone,  // all of them, one after the other
+};
+
+struct EmbedRequest {
+  std::vector<std::vector<int32_t>> prompts;  // ids, or
+  std::vector<std::string> texts;             // encoded as Request::text; exactly one of the two
+  Pooling pooling = Pooling::kMean;
+  bool normalize = true;  // each to length 1; one of zeros stays as it is
+  int32_t priority = 0;
+  std::string client;
+  double deadline_ms = 0;  // past it the request fails; 0: none
+};
+
+struct Embeddings {
+  std::vector<std::vector<float>> rows;  // one per input: [n_embd], with kNone [tokens, n_embd]
+  int32_t n_embd = 0;
+  int64_t prompt_tokens = 0, cached_tokens = 0;
+  Timings timings;
+};
+
 }  // namespace minfer

@@ -283,6 +283,12 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Model> model, con
 
 Result<Stream> Engine::submit(Request request) { return Stream(MINFER_TRY(impl_->submit(std::move(request)))); }
 Result<Response> Engine::run(Request request) { return MINFER_TRY(submit(std::move(request))).wait(); }
+Result<Embeddings> Engine::embed(EmbedRequest request) {
+  const auto state = MINFER_TRY(impl_->submit(std::move(request)));
+  MINFER_TRY(Stream(state).wait());
+  return std::move(state->embeddings);
+}
+
 EngineStats Engine::stats() const { return impl_->stats(); }
 const Model& Engine::model() const { return impl_->model(); }
 int32_t Engine::n_ctx() const { return impl_->runner().n_ctx(); }

@@ -310,6 +310,46 @@ TEST(Engine, ACallbackInsteadOfAStream) {
   EXPECT_EQ(stopped->choices[0].finish, FinishReason::kCancelled);
 }
 
+TEST(Engine, Embeddings) {
+  EngineOptions o = small_options();
+  const auto engine = engine_of(o);
+  const auto model = open_golden("llama");
+  PlainDecoder plain(*model, DType::kF32, DType::kF32, 256);
+  EmbedRequest r;
+  r.prompts = {some_ids(70), some_ids(1, 3), some_ids(256, 5)};
+  for (Pooling p : {Pooling::kMean, Pooling::kLast, Pooling::kCls, Pooling::kNone}) {
+    r.pooling = p;
+    for (bool normalize : {true, false}) {
+      r.normalize = normalize;
+      const auto got = engine->embed(r);
+      ASSERT_TRUE(got.ok()) << got.error().message;
+      EXPECT_EQ(got->rows, plain.embed(r).rows);
+      EXPECT_EQ(got->prompt_tokens, 327);
+      EXPECT_EQ(got->n_embd, model->hparams().n_embd);
+      if (!normalize || p == Pooling::kNone) continue;
+      double sum = 0;
+      for (float x : got->rows[0]) sum += static_cast<double>(x) * static_cast<double>(x);
+      EXPECT_NEAR(sum, 1, 1e-6);
+    }
+  }
+  r.prompts[1].clear();
+  EXPECT_THAT(engine->embed(r).error().message, ::testing::HasSubstr("embedding 1: [engine] the prompt is empty"));
+  r.prompts[1] = some_ids(257);
+  EXPECT_FALSE(engine->embed(r).ok());
+  r.prompts[1] = {61};
+  EXPECT_FALSE(engine->embed(r).ok());
+  EXPECT_FALSE(engine->embed({}).ok());
+  r.prompts = {some_ids(200)};
+  r.deadline_ms = 0.001;
+  EXPECT_EQ(engine->embed(r).error().code, ErrorCode::kResourceExhausted);
+  EmbedRequest text;
+  text.texts = {"once upon a time", "a time"};
+  const auto of_text = engine->embed(text);
+  ASSERT_TRUE(of_text.ok()) << of_text.error().message;
+  EXPECT_EQ(of_text->rows.size(), 2u);
+  EXPECT_TRUE(engine->check_idle(true).ok());
+}
+
 TEST(Engine, ClosingEndsEverything) {
   auto engine = engine_of(small_options());
   std::vector<Stream> streams;

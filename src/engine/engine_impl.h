@@ -23,6 +23,7 @@ struct EngineImpl final : private SchedulerHost {
   ~EngineImpl() override;
 
   Result<std::shared_ptr<RequestState>> submit(Request request);
+  Result<std::shared_ptr<RequestState>> submit(EmbedRequest request);
   std::future<Status> ask_idle(bool clear);
   EngineStats stats() const;
 
@@ -49,16 +50,22 @@ struct EngineImpl final : private SchedulerHost {
   // --- engine_step.cpp: one step ---
   void guess_ahead();  // for every stream, before the scheduler decides
   void run_step(const SchedStep& step);
-  void build_batch(const SchedStep& step);
+  void build_batch(const SchedStep& step, bool embeds);
+  Status compute(const SchedStep& step);
   void read_prompt_logprobs(Run& run, const SchedItem& item, const float* rows);
   void draw_all(const SchedStep& step, std::span<const float> logits);
   void draw(Run& run, int32_t draft, const float* rows);
   Result<int32_t> draw_one(Run& run, std::span<const float> logits);
+  void pool_rows(const SchedStep& step, const float* rows);
   void accept(Run& run, const SchedItem& item);
   void emit(Run& run);
 
   // --- engine_runs.cpp: the life of a request ---
   Result<StatePtr> make_state(Request request);
+  Result<StatePtr> make_state(EmbedRequest request);
+  Result<StatePtr> enqueue(Result<StatePtr> made);
+  Status check_ids(const char* field, std::span<const int32_t> ids) const;
+  bool may_share(const Run& run) const;
   Status check(const Request& request) const;
   void start(const StatePtr& state);
   void close_sequence(Run& run);

@@ -69,7 +69,21 @@ class Mix {
       if (below(6) == 0) s.cancel_after = below(12), s.may_be_cut = true;
       if (below(10) == 0) s.request.deadline_ms = 1 + below(30), s.may_be_cut = true;
     }
-    // Two threads submit, each stream is read by a thread of its own.
+    EmbedRequest embed;
+    embed.pooling = pick<Pooling>({Pooling::kMean, Pooling::kLast, Pooling::kCls, Pooling::kNone});
+    embed.normalize = below(2) == 0;
+    embed.priority = below(3);
+    for (int i = 1 + below(4); i > 0; --i) {
+      embed.prompts.push_back(roots_[static_cast<size_t>(below(3))]);
+      embed.prompts.back().resize(static_cast<size_t>(1 + below(ctx_)));
+    }
+    const Embeddings embeddings = plain.embed(embed);
+    std::thread embedder([&] {
+      const auto got = engine.embed(embed);
+      ASSERT_TRUE(got.ok()) << got.error().message;
+      EXPECT_EQ(got->rows, embeddings.rows) << family << ", embeddings";
+    });
+    // Some threads submit a request each and read its stream.
     std::atomic<size_t> next{0};
     std::vector<std::string> problems(sent.size());
     std::vector<uint32_t> naps(sent.size());
@@ -82,6 +96,7 @@ class Mix {
     const int n_clients = 1 + below(8);
     for (int i = 0; i < n_clients; ++i) clients.emplace_back(client);
     for (auto& t : clients) t.join();
+    embedder.join();
     for (size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(problems[i], "") << family << ", request " << i;
     const Status idle = engine.check_idle();
     EXPECT_TRUE(idle.ok()) << idle.error().message;

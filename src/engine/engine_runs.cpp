@@ -10,6 +10,7 @@ namespace {
 
 constexpr int32_t kMaxChoices = 128;       // as OpenAI takes
 constexpr int32_t kMaxTopLogprobs = 1000;  // 8 KB per token
+constexpr size_t kMaxEmbedInputs = 4096;   // of one request for embeddings
 constexpr size_t kMaxStopIds = 4096;       // looked through at every token
 // Logits of a step for prompt logprobs: 64 MiB at most.
 constexpr int64_t kPromptRowBytes = int64_t{64} << 20;
@@ -18,6 +19,15 @@ uint64_t client_id(const std::string& name) { return std::hash<std::string>()(na
 
 }  // namespace
 
+Status EngineImpl::check_ids(const char* field, std::span<const int32_t> ids) const {
+  const int32_t n_vocab = runner_->n_vocab();
+  for (int32_t id : ids) {
+    if (id < 0 || id >= n_vocab)
+      return make_error(ErrorCode::kOutOfRange, "[engine] {}: token id {}, expected 0 to {}", field, id, n_vocab - 1);
+  }
+  return {};
+}
+
 Status EngineImpl::check(const Request& r) const {
   const auto refuse = [](const char* field, int64_t found, int64_t lo, int64_t hi) {
     return make_error(ErrorCode::kInvalidArgument, "[engine] {}: found {}, expected {} to {}", field, found, lo, hi);
@@ -25,13 +35,6 @@ Status EngineImpl::check(const Request& r) const {
   MINFER_TRY(check_sampling(r.sampling));
   const int32_t n_vocab = runner_->n_vocab(), n_ctx = runner_->n_ctx();
   if (r.prompt.empty()) return make_error(ErrorCode::kInvalidArgument, "[engine] the prompt is empty");
-  const auto check_ids = [&](const char* field, std::span<const int32_t> ids) -> Status {
-    for (int32_t id : ids) {
-      if (id < 0 || id >= n_vocab)
-        return make_error(ErrorCode::kOutOfRange, "[engine] {}: token id {}, expected 0 to {}", field, id, n_vocab - 1);
-    }
-    return {};
-  };
   MINFER_TRY(check_ids("prompt", r.prompt));
   MINFER_TRY(check_ids("stop_ids", r.stop_ids));
   for (const auto& [id, bias] : r.sampling.logit_bias) MINFER_TRY(check_ids("logit_bias", {&id, 1}));
@@ -99,8 +102,55 @@ Result<EngineImpl::StatePtr> EngineImpl::make_state(Request request) {
   return state;
 }
 
-Result<EngineImpl::StatePtr> EngineImpl::submit(Request request) {
-  auto made = make_state(std::move(request));
+Result<EngineImpl::StatePtr> EngineImpl::make_state(EmbedRequest e) {
+  const Tokenizer* tokenizer = model_->tokenizer();
+  if (e.prompts.empty() == e.texts.empty())
+    return make_error(ErrorCode::kInvalidArgument,
+                      "[engine] embeddings: expected prompts of ids or texts, one of both");
+  if (!e.texts.empty() && tokenizer == nullptr)
+    return make_error(ErrorCode::kUnsupported, "[engine] this model has no vocabulary: expected prompts of ids");
+  for (const std::string& text : e.texts) e.prompts.push_back(MINFER_TRY(tokenizer->encode(text, {true, false})));
+  if (e.prompts.size() > kMaxEmbedInputs)
+    return make_error(ErrorCode::kInvalidArgument, "[engine] embeddings: {} inputs, expected 1 to {}", e.prompts.size(),
+                      kMaxEmbedInputs);
+  for (size_t i = 0; i < e.prompts.size(); ++i) {
+    Request as_prompt;  // the same limits
+    as_prompt.prompt = e.prompts[i];
+    as_prompt.deadline_ms = e.deadline_ms;
+    MINFER_TRY_CTX(check(as_prompt), "embedding " + std::to_string(i));
+  }
+  Request r;
+  r.priority = e.priority, r.client = e.client, r.deadline_ms = e.deadline_ms;
+  r.max_tokens = 0;
+  auto state = std::make_shared<RequestState>(std::move(r));
+  state->doorbell = doorbell_;
+  state->tokens_most = options_.stream_tokens;
+  state->submitted_ms = now_ms();
+  state->embeddings.n_embd = runner_->n_embd();
+  for (auto& prompt : e.prompts) {
+    auto run = std::make_unique<Run>(*state, static_cast<int32_t>(state->runs.size()),
+                                     Answer(nullptr, state->request, {}), Sampler({}));
+    run->pooled.emplace(e.pooling, e.normalize, runner_->n_embd());
+    run->n_prompt = prompt.size();
+    run->ids = std::move(prompt);
+    run->known = static_cast<int32_t>(run->n_prompt);
+    run->priority = e.priority;
+    run->client = client_id(e.client);
+    if (e.deadline_ms > 0) run->deadline_ms = state->submitted_ms + e.deadline_ms;
+    state->embeddings.prompt_tokens += run->known;
+    state->runs.push_back(std::move(run));
+  }
+  state->n_live = static_cast<int32_t>(state->runs.size());
+  state->embeddings.rows.resize(state->runs.size());
+  return state;
+}
+
+Result<EngineImpl::StatePtr> EngineImpl::submit(Request request) { return enqueue(make_state(std::move(request))); }
+Result<EngineImpl::StatePtr> EngineImpl::submit(EmbedRequest request) {
+  return enqueue(make_state(std::move(request)));
+}
+
+Result<EngineImpl::StatePtr> EngineImpl::enqueue(Result<StatePtr> made) {
   {
     const std::lock_guard lock(mutex_);
     if (made.ok() && n_unfinished_ >= options_.max_requests) {
@@ -137,13 +187,16 @@ void EngineImpl::close_sequence(Run& run) {
 void EngineImpl::retire(Run& run) {
   close_sequence(run);
   RequestState& state = run.owner;
-  Choice& choice = state.response.choices[static_cast<size_t>(run.choice)];
-  choice = run.answer.take_choice();
-  state.response.generated_tokens += static_cast<int64_t>(choice.ids.size());
+  if (!run.pooled) {
+    Choice& choice = state.response.choices[static_cast<size_t>(run.choice)];
+    choice = run.answer.take_choice();
+    state.response.generated_tokens += static_cast<int64_t>(choice.ids.size());
+  }
   run.ids = {};
   run.logits = {};
   if (--state.n_live > 0) return;
   state.response.timings.total_ms = now_ms() - state.submitted_ms;
+  state.embeddings.timings = state.response.timings;
   ++counts_.requests_finished;
   {
     const std::lock_guard lock(mutex_);
@@ -157,6 +210,15 @@ void EngineImpl::retire(Run& run) {
 
 // Requires: the scheduler does not hold the run any more.
 void EngineImpl::finish(Run& run, FinishReason reason) {
+  if (run.pooled && reason == FinishReason::kCancelled) {
+    fail(run.owner, make_error(ErrorCode::kCancelled, "[engine] the embeddings were cancelled"));
+    return;
+  }
+  if (run.pooled && reason == FinishReason::kDeadline) {
+    fail(run.owner, make_error(ErrorCode::kResourceExhausted, "[engine] the embeddings were not done in {} ms",
+                               run.owner.request.deadline_ms));
+    return;
+  }
   if (!run.answer.finish()) run.answer.end(reason);
   emit(run);
   retire(run);
@@ -179,12 +241,17 @@ void EngineImpl::fail(RequestState& state, Error error) {
   state.complete(std::move(error));
 }
 
+// Where every row is wanted, all of them are computed.
+bool EngineImpl::may_share(const Run& run) const {
+  return options_.prefix_cache && run.max_part == INT32_MAX && !(run.pooled && run.pooled->wants(0, run.known));
+}
+
 // --- memory, as the scheduler asks for it ---------------------------------------------------------------------------
 bool EngineImpl::admit(SchedRun& sched) {
   Run& run = static_cast<Run&>(sched);
   KvTables& tables = runner_->tables();
-  const bool may_share = options_.prefix_cache && run.max_part == INT32_MAX;
-  if (may_share) {
+  const bool shares = may_share(run);
+  if (shares) {
     // Another run is computing pages that this one begins with as well: they are waited for.
     const int32_t have = tables.match(run.ids, run.known - 1);
     for (const SchedRun* r : scheduler_.running()) {
@@ -199,8 +266,9 @@ bool EngineImpl::admit(SchedRun& sched) {
   const auto seq = runner_->open_sequence();
   MINFER_CHECK(seq.ok());  // there are as many as runs at once
   run.seq = *seq;
-  run.stored = may_share ? tables.attach(run.seq, run.ids, run.known - 1) : 0;
+  run.stored = shares ? tables.attach(run.seq, run.ids, run.known - 1) : 0;
   RequestState& state = run.owner;
+  if (run.pooled && run.pooled->added() == 0) state.embeddings.cached_tokens += run.stored;
   if (!state.started) {
     state.started = true;
     state.response.cached_tokens = run.stored;
@@ -213,7 +281,7 @@ bool EngineImpl::admit(SchedRun& sched) {
 void EngineImpl::catch_up(SchedRun& sched) {
   Run& run = static_cast<Run&>(sched);
   KvTables& tables = runner_->tables();
-  if (!options_.prefix_cache || run.max_part != INT32_MAX || run.stored % tables.page_size() != 0) return;
+  if (!may_share(run) || run.stored % tables.page_size() != 0) return;
   run.stored = tables.attach(run.seq, run.ids, run.known - 1);
 }
 

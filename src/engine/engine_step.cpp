@@ -29,19 +29,22 @@ void EngineImpl::guess_ahead() {
   }
 }
 
-void EngineImpl::build_batch(const SchedStep& step) {
+// Of the items that draw, or of those that embed; first_row_ of the others stays.
+void EngineImpl::build_batch(const SchedStep& step, bool embeds) {
   batch_.clear();
-  first_row_.clear();
+  first_row_.resize(step.items.size());
   size_t rows = 0;
-  for (const SchedItem& item : step.items) {
+  for (size_t k = 0; k < step.items.size(); ++k) {
+    const SchedItem& item = step.items[k];
     const Run& run = static_cast<const Run&>(*item.run);
-    first_row_.push_back(rows);
+    if (run.pooled.has_value() != embeds) continue;
+    first_row_[k] = rows;
     const bool all_rows = run.max_part != INT32_MAX && run.answer.size() == 0;
     for (int32_t i = 0; i < item.n; ++i) {
       const int32_t p = run.stored + i;
       const int32_t id =
           p < run.known ? run.ids[static_cast<size_t>(p)] : run.guess[static_cast<size_t>(p - run.known)];
-      const bool want = p >= run.known - 1 || all_rows;
+      const bool want = embeds ? run.pooled->wants(p, run.known) : p >= run.known - 1 || all_rows;
       rows += want ? 1 : 0;
       batch_.push_back({id, p, run.seq, want});
     }
@@ -113,6 +116,7 @@ void EngineImpl::draw_all(const SchedStep& step, std::span<const float> logits) 
     const SchedItem& item = step.items[static_cast<size_t>(i)];
     Run& run = static_cast<Run&>(*item.run);
     run.drawn.clear();
+    if (run.pooled) return;
     const float* rows = logits.data() + first_row_[static_cast<size_t>(i)] * n_vocab;
     if (run.max_part != INT32_MAX && run.answer.size() == 0) {
       read_prompt_logprobs(run, item, rows);
@@ -155,6 +159,11 @@ void EngineImpl::accept(Run& run, const SchedItem& item) {
     state.response.draft_tokens_accepted += n_drawn - 1, counts_.draft_tokens_accepted += n_drawn - 1;
   }
   if (!draws) return;
+  if (run.pooled) {
+    state.embeddings.rows[static_cast<size_t>(run.choice)] = run.pooled->take();
+    run.answer.end(FinishReason::kLength);
+    return;
+  }
   const double now = now_ms();
   if (n_drawn > 0) {
     if (run.answer.size() == 0 && state.response.timings.first_token_ms == 0)
@@ -185,17 +194,39 @@ void EngineImpl::accept(Run& run, const SchedItem& item) {
   run.known = static_cast<int32_t>(run.ids.size());
 }
 
+// A row that a run had before it was pushed out is not added again.
+void EngineImpl::pool_rows(const SchedStep& step, const float* rows) {
+  const auto width = static_cast<size_t>(runner_->n_embd());
+  for (size_t k = 0; k < step.items.size(); ++k) {
+    Run& run = static_cast<Run&>(*step.items[k].run);
+    if (!run.pooled) continue;
+    const float* row = rows + first_row_[k] * width;
+    for (int32_t p = run.stored, n = 0; p < run.stored + step.items[k].n; ++p) {
+      if (!run.pooled->wants(p, run.known)) continue;
+      const bool is_new = !run.pooled->wants(0, run.known) || p >= run.pooled->added();
+      if (is_new) run.pooled->add({row + static_cast<size_t>(n) * width, width});
+      ++n;
+    }
+  }
+}
+
+Status EngineImpl::compute(const SchedStep& step) {
+  build_batch(step, /*embeds=*/false);
+  if (!batch_.empty()) draw_all(step, MINFER_TRY(runner_->step(batch_)));
+  build_batch(step, /*embeds=*/true);
+  if (!batch_.empty()) pool_rows(step, MINFER_TRY(runner_->step_hidden(batch_)).data());
+  return {};
+}
+
 void EngineImpl::run_step(const SchedStep& step) {
-  build_batch(step);
   const int64_t t0 = now_ns();
-  const auto logits = runner_->step(batch_);
-  if (!logits.ok()) {  // nothing of it can be told apart: all of its requests fail
+  const Status computed = compute(step);
+  if (!computed.ok()) {  // nothing of it can be told apart: all of its requests fail
     std::vector<RequestState*> states;
     for (const SchedItem& item : step.items) states.push_back(&static_cast<Run&>(*item.run).owner);
-    for (RequestState* s : states) fail(*s, logits.error());
+    for (RequestState* s : states) fail(*s, computed.error());
     return;
   }
-  draw_all(step, *logits);
   const double ms = static_cast<double>(now_ns() - t0) * 1e-6;
   scheduler_.observe(ms);
   ++counts_.steps;

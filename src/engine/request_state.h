@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/answer.h"
+#include "engine/pooling.h"
 #include "engine/prompt_lookup.h"
 #include "engine/scheduler.h"
 #include "minfer/request.h"
@@ -41,8 +42,9 @@ struct Run : SchedRun {
 
   RequestState& owner;
   const int32_t choice;
-  int32_t seq = -1;          // of the runner; -1: none
-  std::vector<int32_t> ids;  // prompt and answer
+  int32_t seq = -1;              // of the runner; -1: none
+  std::vector<int32_t> ids;      // prompt and answer
+  std::optional<Pooled> pooled;  // an embedding is made of it, and nothing is drawn
   size_t n_prompt = 0;
   Answer answer;
   Sampler sampler;
@@ -66,6 +68,7 @@ struct RequestState {
   std::vector<std::unique_ptr<Run>> runs;
   int32_t n_live = 0;  // runs that go on
   Response response;
+  Embeddings embeddings;
   double submitted_ms = 0;
   bool started = false;  // a step computed something for it
 

@@ -115,11 +115,12 @@ Status Runner::reserve(int32_t seq, int32_t n) {
   return tables_->reserve(seq, n);
 }
 
-Result<Plan*> Runner::plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_outputs, int32_t max_position) {
+Result<Plan*> Runner::plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_outputs, int32_t max_position, bool hidden) {
   GraphParams p;
   p.n_tokens = n_tokens;
   p.n_seq = n_seq;
   p.n_outputs = n_outputs;
+  p.hidden = hidden && n_outputs > 0;
   p.page_size = kPageSize;
   p.pages_per_seq = round_up(n_ctx_, kPageSize) / kPageSize;
   p.type_k = kv_->shape().type_k;
@@ -169,7 +170,7 @@ Status Runner::advance(std::span<const BatchToken> batch) {
   return {};
 }
 
-Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
+Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch, bool hidden) {
   if (batch.empty() || batch.size() > static_cast<size_t>(max_batch())) {
     return make_error(ErrorCode::kInvalidArgument, "[engine] a step of {} tokens: expected 1 to {}", batch.size(),
                       max_batch());
@@ -178,7 +179,7 @@ Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
   batch_lengths_.clear();
   const Status advanced = advance(batch);
   Result<std::span<const float>> logits =
-      advanced.ok() ? run_batch(batch) : Result<std::span<const float>>(advanced.error());
+      advanced.ok() ? run_batch(batch, hidden) : Result<std::span<const float>>(advanced.error());
   for (size_t i = 0; i < batch_seqs_.size(); ++i) {
     row_of_[static_cast<size_t>(batch_seqs_[i])] = -1;
     if (!logits.ok()) truncate(batch_seqs_[i], batch_lengths_[i]);
@@ -186,14 +187,14 @@ Result<std::span<const float>> Runner::step(std::span<const BatchToken> batch) {
   return logits;
 }
 
-Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> batch) {
+Result<std::span<const float>> Runner::run_batch(std::span<const BatchToken> batch, bool hidden) {
   int32_t n_outputs = 0, max_position = 0;
   for (const BatchToken& t : batch) {
     n_outputs += t.want_logits ? 1 : 0;
     max_position = std::max(max_position, t.position);
   }
-  Plan* plan = MINFER_TRY(
-      plan_for(static_cast<int32_t>(batch.size()), static_cast<int32_t>(batch_seqs_.size()), n_outputs, max_position));
+  Plan* plan = MINFER_TRY(plan_for(static_cast<int32_t>(batch.size()), static_cast<int32_t>(batch_seqs_.size()),
+                                   n_outputs, max_position, hidden));
 
   const auto tokens = plan->input(InputKind::kTokens), positions = plan->input(InputKind::kPositions),
              slots = plan->input(InputKind::kSlots), seqs = plan->input(InputKind::kSeqs),

@@ -56,7 +56,9 @@ class Runner {
   // Runs one step over at most max_batch() tokens. A token's position must be the next of its sequence (an error
   // otherwise: it would read rows never stored); pages are reserved as needed. Returns [rows, n_vocab] logits of the
   // tokens that want them, in batch order, valid until the next step.
-  Result<std::span<const float>> step(std::span<const BatchToken> batch);
+  Result<std::span<const float>> step(std::span<const BatchToken> batch) { return step(batch, false); }
+  // The same with the model's last hidden states, normed, in the place of logits: [rows, n_embd].
+  Result<std::span<const float>> step_hidden(std::span<const BatchToken> batch) { return step(batch, true); }
   int32_t max_batch() const { return 4096; }
 
   const Model& model() const { return *model_; }
@@ -66,20 +68,22 @@ class Runner {
   const LoadedWeights& weights() const { return weights_; }
   int32_t n_ctx() const { return n_ctx_; }
   int32_t chunk() const { return chunk_; }
+  int32_t n_embd() const { return model_->hparams().n_embd; }
   int32_t n_vocab() const { return model_->hparams().n_vocab; }
   int32_t pages_free() const { return tables_->pages_free(); }
 
   RunHooks hooks;  // tracer and observer of the steps that follow
 
   // The plan a step with these parameters would run (made if needed): for inspection and graph dumps.
-  Result<Plan*> plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_outputs, int32_t max_position);
+  Result<Plan*> plan_for(int32_t n_tokens, int32_t n_seq, int32_t n_outputs, int32_t max_position, bool hidden = false);
   int64_t plans_made() const { return plans_made_; }
 
  private:
   Runner() = default;
   Status place_cache(const RunnerOptions& options);
   Status advance(std::span<const BatchToken> batch);
-  Result<std::span<const float>> run_batch(std::span<const BatchToken> batch);
+  Result<std::span<const float>> step(std::span<const BatchToken> batch, bool hidden);
+  Result<std::span<const float>> run_batch(std::span<const BatchToken> batch, bool hidden);
   struct CachedPlan {
     GraphParams params;
     std::unique_ptr<Plan> plan;

@@ -54,6 +54,7 @@ struct GraphParams {
   int32_t n_tokens = 0;
   int32_t n_seq = 1;
   int32_t n_outputs = 0;      // rows whose logits are wanted, 0..n_tokens
+  bool hidden = false;        // instead of logits, the rows that the output matrix would get: [n_outputs, n_embd]
   int32_t pages_per_seq = 0;  // width of the block table
   int32_t page_size = 0;
   int32_t n_kv = 0;  // bound on positions for the decomposed attention, a multiple of 256

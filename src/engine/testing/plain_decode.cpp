@@ -39,6 +39,40 @@ Response PlainDecoder::answer(const Request& request) {
   return response;
 }
 
+Embeddings PlainDecoder::embed(const EmbedRequest& request) {
+  Embeddings out;
+  for (const auto& ids : request.prompts) {
+    const auto n = static_cast<int32_t>(ids.size());
+    const int32_t seq = *runner_->open_sequence();
+    std::vector<BatchToken> batch;
+    for (int32_t i = 0; i < n; ++i) batch.push_back({ids[static_cast<size_t>(i)], i, seq, true});
+    const auto hidden = *runner_->step_hidden(batch);
+    const auto width = hidden.size() / ids.size();
+    std::vector<float> row;
+    if (request.pooling == Pooling::kMean) {
+      for (size_t f = 0; f < width; ++f) {
+        double sum = 0;
+        for (size_t i = 0; i < ids.size(); ++i) sum += static_cast<double>(hidden[i * width + f]);
+        row.push_back(static_cast<float>(sum / n));
+      }
+    } else if (request.pooling == Pooling::kNone) {
+      row.assign(hidden.begin(), hidden.end());
+    } else {
+      const auto one = request.pooling == Pooling::kCls ? hidden.first(width) : hidden.last(width);
+      row.assign(one.begin(), one.end());
+    }
+    for (size_t at = 0; request.normalize && at < row.size(); at += width) {
+      double sum = 0;
+      for (size_t f = 0; f < width; ++f) sum += static_cast<double>(row[at + f]) * static_cast<double>(row[at + f]);
+      for (size_t f = 0; f < width; ++f)
+        row[at + f] = static_cast<float>(static_cast<double>(row[at + f]) / std::sqrt(sum));
+    }
+    out.rows.push_back(std::move(row));
+    runner_->close_sequence(seq);
+  }
+  return out;
+}
+
 Choice PlainDecoder::choice(const Request& r, int32_t index, Response& response) {
   Choice out;
   const Tokenizer& tokenizer = *runner_->model().tokenizer();

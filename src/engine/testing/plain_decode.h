@@ -19,6 +19,7 @@ class PlainDecoder {
  public:
   PlainDecoder(const Model& model, DType type_k, DType type_v, int32_t n_ctx);
   Response answer(const Request& request);
+  Embeddings embed(const EmbedRequest& request);  // of `prompts`
 
  private:
   Choice choice(const Request& request, int32_t index, Response& response);

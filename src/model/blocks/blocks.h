@@ -20,6 +20,7 @@ ValueId norm(GraphContext& g, ValueId x, int32_t weight, const char* name, int32
 ValueId attention_block(GraphContext& g, int32_t layer, ValueId x);
 // x + mlp(norm(x)), or the mixture of experts when the layer has a router.
 ValueId ffn_block(GraphContext& g, int32_t layer, ValueId x);
+// [rows, n_vocab], or with GraphParams::hidden what they would be made of [rows, n_embd].
 ValueId logits(GraphContext& g, ValueId x);
 // The whole usual decoder: embed, layers of attention_block and ffn_block, logits.
 ValueId decoder(GraphContext& g);

@@ -69,6 +69,7 @@ ValueId norm(GraphContext& g, ValueId x, int32_t weight, const char* name, int32
 ValueId logits(GraphContext& g, ValueId x) {
   g.b.set_layer(-1);
   x = norm(g, x, g.w.output_norm, "output_norm");
+  if (g.p.hidden) return x;
   ValueId y = g.b.node1(Op::kMatMul, {}, {x, g.weight(g.w.output)}, "logits");
   if (g.hp.final_softcap > 0) {
     Attrs a;
