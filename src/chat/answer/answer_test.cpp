@@ -172,6 +172,11 @@ TEST(Calls, Tagged) {
   EXPECT_EQ(parsed("qwen3-coder", "<tool_call>\n<function=g>\n</function>\n</tool_call>"), "|g{}");
   EXPECT_EQ(parsed("qwen3-coder", "<tool_call><function=f><parameter=n>True</parameter></function></tool_call>"),
             "|f{\"n\": true}");
+  EXPECT_EQ(parsed("qwen3-coder",
+                   "<tool_call><function=f><parameter=o>{'a': [1, None, \"it's\", ('x',)], 'b': {}, }</parameter>"
+                   "<parameter=n>['a', </parameter></function></tool_call>",
+                   with_tools()),
+            "|f{\"o\": {\"a\": [1, null, \"it's\", [\"x\"]], \"b\": {}}, \"n\": \"['a', \"}");
   const std::string cut = "<tool_call>\n<function=f>\n<parameter=s>\nnever ends";
   EXPECT_EQ(parsed("qwen3-coder", cut, with_tools()), cut);
   EXPECT_EQ(
@@ -303,6 +308,10 @@ TEST(Calls, OtherFamilies) {
              "<|tool_call_end|><|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|>"
              "<|tool_calls_section_end|>"),
       "Ok|functions.f:0:f{\"s\": 1}|functions.g:1:g{}");
+  EXPECT_EQ(parsed("solar",
+                   "<|tool_calls|><|tool_call:begin|>c1<|tool_call:name|>f<|tool_call:args|>{\"s\": 1}<|tool_call:end|>"
+                   "<|tool_call:begin|>c2<|tool_call:name|>g<|tool_call:args|>{}<|tool_call:end|><|calls|>"),
+            "|c1:f{\"s\": 1}|c2:g{}");
   EXPECT_EQ(parsed("granite", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"s\": 1}}]"), "|f{\"s\": 1}");
   EXPECT_EQ(parsed("granite", "<|tool_call|>[{\"name\": \"f\"}]<|/tool_call|>"), "|f{}");
   EXPECT_EQ(parsed("apertus", "<|tools_prefix|>[{\"f\": {\"s\": 1}}, {\"g\": {}}]<|tools_suffix|>"),

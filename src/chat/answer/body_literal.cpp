@@ -140,7 +140,7 @@ Read python_string(Machine& m, std::string& text) {
   m.take_raw();
   for (;;) {
     int c = co_await m.peek();
-    if (c == kEnd || c == '\n') co_return false;
+    if (c == kEnd) co_return false;  // a line break inside is no Python, but what templates teach
     m.take_raw();
     if (c == quote) co_return true;
     if (c != '\\') {

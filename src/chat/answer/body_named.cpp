@@ -73,7 +73,12 @@ Read body_named(Machine& m, const CallSyntax& s) {
     std::string name, id;
     int which = 0;
     co_await read_space(m);
-    bool ok = co_await read_name_until(m, s.name_end, s.id_mark, name, which);
+    bool ok = true;
+    if (!s.id_end.empty()) {
+      ok = co_await read_name(m, s.id_end, id);
+      if (!ok) co_return false;
+    }
+    ok = co_await read_name_until(m, s.name_end, s.id_mark, name, which);
     if (!ok) co_return false;
     if (which == 1) {
       ok = co_await read_name(m, s.name_end, id);

@@ -55,6 +55,13 @@ constexpr CallSyntax kKimi[] = {{.open = "<|tool_calls_section_begin|>",
                                  .name_end = "<|tool_call_argument_begin|>",
                                  .each_close = "<|tool_call_end|>",
                                  .id_is_name = true}};
+constexpr CallSyntax kSolar[] = {{.open = "<|tool_calls|>",
+                                  .body = Body::kNamed,
+                                  .close = "<|calls|>",
+                                  .each_open = "<|tool_call:begin|>",
+                                  .name_end = "<|tool_call:args|>",
+                                  .each_close = "<|tool_call:end|>",
+                                  .id_end = "<|tool_call:name|>"}};
 constexpr CallSyntax kMistral[] = {
     {.open = "[TOOL_CALLS]", .body = Body::kNamed, .name_end = "[ARGS]", .id_mark = "[CALL_ID]"}};
 constexpr CallSyntax kMiniMax[] = {{.open = "<minimax:tool_call>",
@@ -136,6 +143,7 @@ constexpr Known kKnown[] = {
     {"deepseek-dsml", {"｜DSML｜"}, kDsml},
     {"deepseek", {"<｜tool▁calls▁begin｜>"}, kDeepSeek},
     {"kimi-k2", {"<|tool_call_argument_begin|>"}, kKimi},
+    {"solar", {"<|tool_call:args|>"}, kSolar},
     {"mistral", {"[TOOL_CALLS]"}, kMistral},
     {"minimax", {"<minimax:tool_call>"}, kMiniMax},
     {"seed", {"seed:tool_call"}, kSeed},
@@ -238,8 +246,8 @@ bool AnswerFormat::knows(std::string_view token) const {
   const auto in = [token](std::string_view literal) { return holds(literal, token); };
   for (const CallSyntax& s : calls_) {
     for (const std::string_view literal :
-         {s.open, s.close, s.each_open, s.name_end, s.each_close, s.id_mark, s.function_open, s.function_name_end,
-          s.function_close, s.parameter_open, s.parameter_name_end, s.parameter_close}) {
+         {s.open, s.close, s.each_open, s.name_end, s.each_close, s.id_mark, s.id_end, s.function_open,
+          s.function_name_end, s.function_close, s.parameter_open, s.parameter_name_end, s.parameter_close}) {
       if (in(literal)) return true;
     }
     if (s.body == Body::kHarmony && in("<|constrain|>")) return true;

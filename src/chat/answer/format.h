@@ -37,6 +37,7 @@ struct CallSyntax {
   // kNamed, kDeepSeek: what stands before each call of a section, after its name, and after its arguments.
   std::string_view each_open = {}, name_end = {}, each_close = {};
   std::string_view id_mark = {};  // kNamed: the name ends here, an id follows, then name_end
+  std::string_view id_end = {};   // kNamed: an id comes first and ends here
   bool id_is_name = false;        // kNamed: "functions.name:0" is the id and holds the name
 
   // kTagged: the tags around a function and a parameter; `typed` = name_end is followed by true or false and `">`.

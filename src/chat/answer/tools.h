@@ -25,8 +25,8 @@ class Tools {
   Value definitions_;
 };
 
-// The JSON of a parameter that came as plain text: a string where the schema says so, otherwise the JSON value it
-// spells (Python's True, False and None too), otherwise a string.
+// The JSON of a parameter that came as plain text: a string where the schema says so, otherwise the value that it
+// spells in JSON or in Python (some templates print lists and dicts so), otherwise a string.
 std::string json_of_text(std::string_view text, Tools::Type type);
 
 // `text` as it stands between the quotes of a JSON string.
