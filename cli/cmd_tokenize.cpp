@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kMaxInputBytes = size_t{256} << 20;  // bounds what is read from stdin; far beyond any prompt
 
-constexpr const char* kModelHelp = "a GGUF file (a vocabulary alone will do) or the name of a cached model";
+constexpr const char* kModelHelp =
+    "a GGUF file (a vocabulary alone will do), a tokenizer.json, or the name of a cached model";
 
 struct TokenizeFlags {
   std::string model, text;
@@ -53,10 +54,10 @@ void print_json(const nlohmann::ordered_json& j) {
 }
 
 Result<int> tokenize(const TokenizeFlags& f) {
-  const VocabFile v = MINFER_TRY(open_vocab(f.model));
+  const Tokenizer tokenizer = MINFER_TRY(open_tokenizer(f.model));
   std::string text = f.text;
   if (!f.has_text || f.text == "-") text = MINFER_TRY(read_stdin(kMaxInputBytes));
-  const auto ids = MINFER_TRY(v.tokenizer.encode(text, {.add_special = !f.no_bos, .parse_special = f.special}));
+  const auto ids = MINFER_TRY(tokenizer.encode(text, {.add_special = !f.no_bos, .parse_special = f.special}));
   if (!f.json) {
     std::string line;
     for (const int32_t id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
@@ -68,10 +69,10 @@ Result<int> tokenize(const TokenizeFlags& f) {
   j["ids"] = ids;
   auto& tokens = j["tokens"] = nlohmann::ordered_json::array();
   for (const int32_t id : ids) {
-    const std::string_view piece = v.tokenizer.piece(id);
+    const std::string_view piece = tokenizer.piece(id);
     const std::string shown = utf8_replace(piece);
     nlohmann::ordered_json t = {
-        {"id", id}, {"piece", shown}, {"text", v.tokenizer.text(id)}, {"type", type_text(v.tokenizer.type(id))}};
+        {"id", id}, {"piece", shown}, {"text", tokenizer.text(id)}, {"type", type_text(tokenizer.type(id))}};
     if (shown != piece) t["bytes"] = hex(piece);  // part of a character: the bytes say which
     tokens.push_back(std::move(t));
   }
@@ -80,15 +81,15 @@ Result<int> tokenize(const TokenizeFlags& f) {
 }
 
 Result<int> detokenize(const DetokenizeFlags& f) {
-  const VocabFile v = MINFER_TRY(open_vocab(f.model));
+  const Tokenizer tokenizer = MINFER_TRY(open_tokenizer(f.model));
   std::string list;
   if (f.ids.empty() || (f.ids.size() == 1 && f.ids[0] == "-")) {
     list = MINFER_TRY(read_stdin(kMaxInputBytes));
   } else {
     for (const auto& word : f.ids) list += word + " ";
   }
-  const auto ids = MINFER_TRY(parse_ids(list, v.tokenizer.n_vocab(), "token ids"));
-  const std::string text = MINFER_TRY(v.tokenizer.decode(ids, {.show_control = f.special}));
+  const auto ids = MINFER_TRY(parse_ids(list, tokenizer.n_vocab(), "token ids"));
+  const std::string text = MINFER_TRY(tokenizer.decode(ids, {.show_control = f.special}));
   if (f.json) {
     const std::string shown = utf8_replace(text);
     nlohmann::ordered_json j = {{"text", shown}};

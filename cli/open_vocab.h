@@ -17,4 +17,7 @@ struct VocabFile {
 
 Result<VocabFile> open_vocab(const std::string& model);  // a path or a cached name
 
+// The tokenizer alone: also of a tokenizer.json (a path that ends in .json), with the tokenizer_config.json beside it.
+Result<Tokenizer> open_tokenizer(const std::string& model);
+
 }  // namespace minfer::cli
