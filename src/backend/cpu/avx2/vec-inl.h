@@ -103,6 +103,13 @@ inline F load_f16(const uint16_t* p) {
   return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
           _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
 }
+// Elements at, at + kStride, ...: 16 of them.
+template <int kStride>
+inline F load_f16_every(const uint16_t* p, int at) {
+  uint16_t t[16];
+  for (int i = 0; i < 16; ++i) std::memcpy(t + i, p + i * kStride + at, 2);
+  return load_f16(t);
+}
 inline __m256 widen_bf16(__m128i h) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16)); }
 inline F load_bf16(const uint16_t* p) {
   return {widen_bf16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),

@@ -71,6 +71,22 @@ inline float max_lane(F a) { return _mm512_reduce_max_ps(a.v); }  // Requires: n
 inline F load_f16(const uint16_t* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
+// Elements at, at + kStride, ... of 16 * kStride (2 or 4): 16 of them.
+template <int kStride>
+inline F load_f16_every(const uint16_t* p, int at) {
+  static_assert(kStride == 2 || kStride == 4);
+  const __m512i first = _mm512_set1_epi16(static_cast<int16_t>(at)), a = _mm512_loadu_si512(p);
+  const __m512i step = _mm512_setr_epi32(1 << 16, 3 << 16 | 2, 5 << 16 | 4, 7 << 16 | 6, 9 << 16 | 8, 11 << 16 | 10,
+                                         13 << 16 | 12, 15 << 16 | 14, 0, 0, 0, 0, 0, 0, 0, 0);  // words 0..15
+  const __m512i index = _mm512_add_epi16(_mm512_slli_epi16(step, kStride == 4 ? 2 : 1), first);
+  __m512i v;
+  if constexpr (kStride == 2) {
+    v = _mm512_permutexvar_epi16(index, a);
+  } else {
+    v = _mm512_permutex2var_epi16(a, index, _mm512_loadu_si512(p + 32));
+  }
+  return {_mm512_cvtph_ps(_mm512_castsi512_si256(v))};
+}
 inline F load_f16_n(const uint16_t* p, int n) { return {_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_n(n), p))}; }
 inline F widen_bf16(__m256i h) { return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16))}; }
 inline F load_bf16(const uint16_t* p) { return widen_bf16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }

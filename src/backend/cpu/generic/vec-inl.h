@@ -141,6 +141,13 @@ inline F load_f16_n(const uint16_t* p, int n) {
   return each([=](int j) { return j < n ? f16_to_f32(p[j]) : 0.0f; });
 }
 inline F load_f16(const uint16_t* p) { return load_f16_n(p, kLanes); }
+// Elements at, at + kStride, ...: 16 of them.
+template <int kStride>
+inline F load_f16_every(const uint16_t* p, int at) {
+  uint16_t t[16];
+  for (int i = 0; i < 16; ++i) std::memcpy(t + i, p + i * kStride + at, 2);
+  return load_f16(t);
+}
 inline F load_bf16_n(const uint16_t* p, int n) {
   return each([=](int j) { return j < n ? bf16_to_f32(p[j]) : 0.0f; });
 }

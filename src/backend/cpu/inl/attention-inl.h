@@ -221,10 +221,12 @@ void softmax(const AttnTile& t) {
 
 // --- mix --------------------------------------------------------------------------------------------------------
 
-// Where the weights of a chunk of rows stand: w[r * stride + position of the tile].
+// Where the weights of a chunk of rows stand: w[r * stride + position of the tile], and where features from the third
+// vector on have others (q8_0: the next block of 32), those at the same place of w2; else w2 = w.
 struct Weights {
-  const float* w;
+  const float *w, *w2;
   int64_t stride;
+  Weights row(int r) const { return {w + r * stride, w2 + r * stride, 0}; }
 };
 
 // o[row + r][feature ...] over positions [begin, end), for N vectors of features (the last `tail` lanes when kTail).
@@ -258,8 +260,14 @@ inline void mix_range(const AttnTile& t, Weights w, int row, int64_t feature, in
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const F wr = set1(w.w[r * w.stride + j]);
+        if constexpr (kType == KvType::kQ8_0 && N == 4) {
+          const F wr2 = set1(w.w2[r * w.stride + j]);
 #pragma GCC unroll 8
-        for (int n = 0; n < N; ++n) acc[r][n] = fma(wr, x[n], acc[r][n]);
+          for (int n = 0; n < N; ++n) acc[r][n] = fma(n < 2 ? wr : wr2, x[n], acc[r][n]);
+        } else {
+#pragma GCC unroll 8
+          for (int n = 0; n < N; ++n) acc[r][n] = fma(wr, x[n], acc[r][n]);
+        }
       }
     }
   }
@@ -284,13 +292,12 @@ inline void mix_rows(const AttnTile& t, Weights w, int row, int64_t feature, int
   if constexpr (R > 1) {
     const bool together = from < to;
     for (int r = 0; r < R; ++r) {
-      mix_range<kType, 1, N, kTail>(t, {w.w + r * w.stride, 0}, row + r, feature, begin[r], together ? from : end[r],
-                                    tail);
+      mix_range<kType, 1, N, kTail>(t, w.row(r), row + r, feature, begin[r], together ? from : end[r], tail);
     }
     if (!together) return;
     mix_range<kType, R, N, kTail>(t, w, row, feature, from, to, tail);
     for (int r = 0; r < R; ++r) {
-      mix_range<kType, 1, N, kTail>(t, {w.w + r * w.stride, 0}, row + r, feature, to, end[r], tail);
+      mix_range<kType, 1, N, kTail>(t, w.row(r), row + r, feature, to, end[r], tail);
     }
   } else {
     mix_range<kType, 1, N, kTail>(t, w, row, feature, from, to, tail);
@@ -310,7 +317,8 @@ inline void mix_features(const AttnTile& t, int64_t feature, int step, int p0, i
   each_chunk(t.n_rows, step, [&](auto rows, int row) {
     constexpr int R = decltype(rows)::value;
     if constexpr (R * N <= kAcc || N == 1) {
-      mix_rows<kType, R, N, kTail>(t, {t.s + row * kTilePositions, kTilePositions}, row, feature, p0, p1, tail);
+      const float* w = t.s + row * kTilePositions;
+      mix_rows<kType, R, N, kTail>(t, {w, w, kTilePositions}, row, feature, p0, p1, tail);
     }
   });
 }
@@ -336,36 +344,63 @@ void mix(const AttnTile& t) {
   }
 }
 
-// q8_0: the weight of a position is first multiplied by the scale of the value's block of 32 features.
+// The scales of block b of 16 positions' values, which stand [16][blocks].
+inline F value_scales(const std::byte* v, int64_t blocks, int64_t b) {
+  const auto* d = reinterpret_cast<const uint16_t*>(v);
+  if (blocks == 4) return load_f16_every<4>(d, static_cast<int>(b));
+  if (blocks == 2) return load_f16_every<2>(d, static_cast<int>(b));
+  uint16_t h[16];
+  for (int j = 0; j < 16; ++j) std::memcpy(h + j, d + j * blocks + b, 2);
+  return load_f16(h);
+}
+
+// q8_0: the weight of a position is first multiplied by the scale of the value's block of 32 features. kBlocks blocks
+// at a time.
+template <int kBlocks>
+inline void mix_q8_blocks(const AttnTile& t, int step, int64_t b, int p0, int p1) {
+  const int64_t blocks = t.head_dim / 32;
+  float scales[kBlocks][kMixPositions];
+  for (int p = p0; p < p1; p += 16) {
+    for (int i = 0; i < kBlocks; ++i) store(scales[i] + (p - p0), value_scales(t.v[p / 16], blocks, b + i));
+  }
+  each_chunk(t.n_rows, step, [&](auto rows, int row) {
+    constexpr int R = decltype(rows)::value, kWide = vectors_for(R, kAcc);
+    constexpr int N = kBlocks == 2 && kWide == 4 ? 4 : kWide >= 2 ? 2 : 1;
+    float w[kBlocks][R * kMixPositions];
+    for (int r = 0; r < R; ++r) {
+      const int begin = t.begin[row + r] > p0 ? t.begin[row + r] : p0;
+      const int end = t.end[row + r] < p1 ? t.end[row + r] : p1;
+      for (int p = begin / 16 * 16; p < end; p += 16) {
+        const F s = load(t.s + (row + r) * kTilePositions + p);
+        for (int i = 0; i < kBlocks; ++i) {
+          store(w[i] + r * kMixPositions + (p - p0), mul(s, load(scales[i] + (p - p0))));
+        }
+      }
+    }
+    if constexpr (N == 4) {
+      mix_rows<KvType::kQ8_0, R, N, false>(t, {w[0] - p0, w[1] - p0, kMixPositions}, row, b * 32, p0, p1, 0);
+    } else {
+      for (int i = 0; i < kBlocks; ++i) {
+        const Weights wi = {w[i] - p0, w[i] - p0, kMixPositions};
+        for (int n = 0; n < 2; n += N) {
+          mix_rows<KvType::kQ8_0, R, N, false>(t, wi, row, (b + i) * 32 + n * 16, p0, p1, 0);
+        }
+      }
+    }
+  });
+}
+
 void mix_q8(const AttnTile& t) {
   const int step = rows_per_chunk(t.n_rows, kMaxRows);
   const int64_t blocks = t.head_dim / 32;
   for (int r = 0; r < t.n_rows; ++r) std::memset(t.o + r * t.o_stride, 0, static_cast<size_t>(t.o_stride) * 4);
   for (int p0 = t.group_begin * 16; p0 < t.group_end * 16; p0 += kMixPositions) {
     const int p1 = p0 + kMixPositions < t.group_end * 16 ? p0 + kMixPositions : t.group_end * 16;
-    for (int64_t b = 0; b < blocks; ++b) {
-      float scales[kMixPositions];
-      for (int p = p0; p < p1; p += 16) {
-        uint16_t h[16];
-        for (int j = 0; j < 16; ++j) std::memcpy(h + j, t.v[p / 16] + (j * blocks + b) * 2, 2);
-        store(scales + (p - p0), load_f16(h));
-      }
-      each_chunk(t.n_rows, step, [&](auto rows, int row) {
-        constexpr int R = decltype(rows)::value, N = vectors_for(R, kAcc) >= 2 ? 2 : 1;
-        float w[R * kMixPositions];
-        for (int r = 0; r < R; ++r) {
-          const int begin = t.begin[row + r] > p0 ? t.begin[row + r] : p0;
-          const int end = t.end[row + r] < p1 ? t.end[row + r] : p1;
-          for (int p = begin / 16 * 16; p < end; p += 16) {
-            store(w + r * kMixPositions + (p - p0),
-                  mul(load(t.s + (row + r) * kTilePositions + p), load(scales + (p - p0))));
-          }
-        }
-        for (int n = 0; n < 2; n += N) {
-          mix_rows<KvType::kQ8_0, R, N, false>(t, {w - p0, kMixPositions}, row, b * 32 + n * 16, p0, p1, 0);
-        }
-      });
+    int64_t b = 0;
+    if (vectors_for(step, kAcc) == 4) {
+      for (; b + 2 <= blocks; b += 2) mix_q8_blocks<2>(t, step, b, p0, p1);
     }
+    for (; b < blocks; ++b) mix_q8_blocks<1>(t, step, b, p0, p1);
   }
 }
 

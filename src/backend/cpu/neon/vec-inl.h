@@ -140,6 +140,13 @@ MINFER_NEON_INLINE F load_f16(const uint16_t* p) {
   const float16x8_t a = vreinterpretq_f16_u16(vld1q_u16(p)), b = vreinterpretq_f16_u16(vld1q_u16(p + 8));
   return {{vcvt_f32_f16(vget_low_f16(a)), vcvt_high_f32_f16(a), vcvt_f32_f16(vget_low_f16(b)), vcvt_high_f32_f16(b)}};
 }
+// Elements at, at + kStride, ...: 16 of them.
+template <int kStride>
+MINFER_NEON_INLINE F load_f16_every(const uint16_t* p, int at) {
+  uint16_t t[16];
+  for (int i = 0; i < 16; ++i) std::memcpy(t + i, p + i * kStride + at, 2);
+  return load_f16(t);
+}
 MINFER_NEON_INLINE F load_bf16(const uint16_t* p) {
   const uint16x8_t a = vld1q_u16(p), b = vld1q_u16(p + 8);
   return {{vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(a), 16)), vreinterpretq_f32_u32(vshll_high_n_u16(a, 16)),
