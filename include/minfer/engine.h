@@ -34,6 +34,10 @@ struct EngineOptions {
   double max_stall_ms = 200;     // a stream should not wait longer for its next token because prompts are read
   int32_t stream_tokens = 1024;  // a stream that is not read holds so many tokens, then its request waits
   bool prefix_cache = true;
+  // A folder that keeps pages of K and V when they leave the cache and when the engine closes, for the next one with
+  // the same model and the same numerics; empty: none. Pages that are damaged or made by others are refused.
+  std::string kv_store;
+  int64_t kv_store_bytes = int64_t{4} << 30;                  // at most; the least recently used go first
   int32_t speculation = 8;                                    // tokens guessed ahead at most; 0: none
   std::function<bool(int64_t done, int64_t total)> progress;  // bytes loaded; false cancels
 };
@@ -46,7 +50,8 @@ struct EngineStats {
   int64_t steps = 0, preemptions = 0, plans_made = 0;
   int64_t kv_bytes = 0, kv_pages = 0, kv_pages_free = 0, kv_pages_cached = 0;
   int32_t kv_page_size = 0, n_ctx = 0;
-  double step_ms = 0;  // the last step
+  int64_t kv_store_pages = 0, kv_store_read = 0, kv_store_written = 0, kv_store_refused = 0;  // refused: or failed
+  double step_ms = 0;                                                                         // the last step
   // Time between two tokens of a stream, over the last so many thousand; the promise is max_stall_ms.
   double stall_p50_ms = 0, stall_p99_ms = 0, stall_max_ms = 0;
 };

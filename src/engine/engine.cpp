@@ -5,6 +5,7 @@
 
 #include "base/memory_info.h"
 #include "engine/engine_impl.h"
+#include "engine/engine_store.h"
 #include "trace/tracer.h"
 
 namespace minfer {
@@ -21,13 +22,19 @@ const char* finish_reason_name(FinishReason reason) {
 }
 
 // --- the loop -------------------------------------------------------------------------------------------------------
-EngineImpl::EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, const EngineOptions& options)
+EngineImpl::EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, std::optional<PageStore> store,
+                       const EngineOptions& options)
     : model_(std::move(model)),
       runner_(std::move(runner)),
+      store_(std::move(store)),
       options_(options),
       start_ns_(now_ns()),
       scheduler_({options.max_running, runner_->chunk(), runner_->max_batch(), options.max_stall_ms}) {
   stalls_.reserve(kStalls);
+  if (store_) {
+    page_.resize(static_cast<size_t>(runner_->kv_shape().page_bytes()));
+    runner_->tables().tree().on_evict = [this](RadixTree::Node node) { keep(node); };
+  }
   publish_stats(0);
   thread_ = std::thread([this] { loop(); });
 }
@@ -121,7 +128,7 @@ void EngineImpl::loop() {
     take_cancels();
     if (scheduler_.empty()) {
       answer_idle();
-      if (!open) return;
+      if (!open) return keep_all();
       doorbell_->wait(-1);
       continue;
     }
@@ -166,6 +173,7 @@ void EngineImpl::publish_stats(double step_ms) {
   published_.kv_pages = tables.pages_total();
   published_.kv_pages_free = tables.pages_free();
   published_.kv_pages_cached = tables.pages_cached();
+  published_.kv_store_pages = store_ ? store_->n_pages() : 0;
   published_.kv_page_size = tables.page_size();
   published_.n_ctx = runner_->n_ctx();
   published_.stall_max_ms = stall_max_;
@@ -261,6 +269,7 @@ Status check_options(const EngineOptions& o) {
   if (!(o.max_stall_ms >= 1 && o.max_stall_ms <= 1e6)) return refuse("max_stall_ms", o.max_stall_ms, 1.0, 1e6);
   if (o.stream_tokens < 1) return refuse("stream_tokens", o.stream_tokens, 1, INT32_MAX);
   if (o.speculation < 0 || o.speculation > 64) return refuse("speculation", o.speculation, 0, 64);
+  if (o.kv_store_bytes < 0) return refuse("kv_store_bytes", o.kv_store_bytes, int64_t{0}, INT64_MAX);
   if (o.kv_memory < 0) return refuse("kv_memory", o.kv_memory, int64_t{0}, INT64_MAX);
   return {};
 }
@@ -277,8 +286,10 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const Engi
 Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Model> model, const EngineOptions& options) {
   MINFER_TRY(check_options(options));
   auto runner = MINFER_TRY(Runner::create(*model, MINFER_TRY(runner_options(*model, options))));
+  std::optional<PageStore> store;
+  if (!options.kv_store.empty()) store = MINFER_TRY(open_page_store(*model, *runner, options));
   return std::unique_ptr<Engine>(
-      new Engine(std::make_unique<EngineImpl>(std::move(model), std::move(runner), options)));
+      new Engine(std::make_unique<EngineImpl>(std::move(model), std::move(runner), std::move(store), options)));
 }
 
 Result<Stream> Engine::submit(Request request) { return Stream(MINFER_TRY(impl_->submit(std::move(request)))); }

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <functional>
+#include <random>
 #include <thread>
 
 #include "engine/testing/plain_decode.h"
@@ -348,6 +350,55 @@ TEST(Engine, Embeddings) {
   ASSERT_TRUE(of_text.ok()) << of_text.error().message;
   EXPECT_EQ(of_text->rows.size(), 2u);
   EXPECT_TRUE(engine->check_idle(true).ok());
+}
+
+TEST(Engine, PrefixesOutliveARestart) {
+  const auto dir = std::filesystem::temp_directory_path() / ("minfer_kv_" + std::to_string(std::random_device()()));
+  EngineOptions o = small_options();
+  o.kv_store = dir.string();
+  const Request r = request_of(some_ids(100), 20);
+  const Response want = plain(r);
+  for (int i = 0; i < 3; ++i) {
+    const auto engine = engine_of(o);
+    const auto got = engine->run(r);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    EXPECT_EQ(got->cached_tokens, i == 0 ? 0 : 96);
+    EXPECT_EQ(difference(got->choices[0], want.choices[0]), "");
+  }
+  // Pages that leave the cache come back as well.
+  o.kv_memory = kv_bytes_per_token(open_golden("llama")->hparams(), DType::kF32, DType::kF32) * 256;
+  {
+    const auto engine = engine_of(o);
+    for (int32_t i = 1; i < 5; ++i) ASSERT_TRUE(engine->run(request_of(some_ids(200, i), 4)).ok());
+    const auto again = engine->run(request_of(some_ids(200, 1), 4));
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->cached_tokens, 192);
+    EXPECT_EQ(difference(again->choices[0], plain(request_of(some_ids(200, 1), 4)).choices[0]), "");
+    EXPECT_GT(engine->stats().kv_store_read, 0);
+    EXPECT_TRUE(engine->check_idle().ok());
+  }
+  // A damaged page is refused, and the answer is right all the same.
+  for (const auto& e : std::filesystem::recursive_directory_iterator(dir)) {
+    if (e.path().extension() == ".kv") std::filesystem::resize_file(e.path(), 1000);
+  }
+  {
+    const auto engine = engine_of(o);
+    const auto got = engine->run(r);
+    ASSERT_TRUE(got.ok());
+    EXPECT_EQ(got->cached_tokens, 0);
+    EXPECT_EQ(difference(got->choices[0], want.choices[0]), "");
+    EXPECT_GT(engine->stats().kv_store_refused, 0);
+  }
+  // Another cache type is another store.
+  o.cache_type_k = "f16";
+  {
+    const auto engine = engine_of(o);
+    const auto got = engine->run(r);
+    ASSERT_TRUE(got.ok());
+    EXPECT_EQ(got->cached_tokens, 0);
+    EXPECT_EQ(engine->stats().kv_store_refused, 0);
+  }
+  std::filesystem::remove_all(dir);
 }
 
 TEST(Engine, ClosingEndsEverything) {

@@ -14,12 +14,14 @@
 #include "engine/request_state.h"
 #include "engine/runner.h"
 #include "engine/scheduler.h"
+#include "kv/page_store.h"
 #include "minfer/engine.h"
 
 namespace minfer {
 
 struct EngineImpl final : private SchedulerHost {
-  EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, const EngineOptions& options);
+  EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, std::optional<PageStore> store,
+             const EngineOptions& options);
   ~EngineImpl() override;
 
   Result<std::shared_ptr<RequestState>> submit(Request request);
@@ -66,6 +68,9 @@ struct EngineImpl final : private SchedulerHost {
   Result<StatePtr> enqueue(Result<StatePtr> made);
   Status check_ids(const char* field, std::span<const int32_t> ids) const;
   bool may_share(const Run& run) const;
+  void restore(Run& run);  // engine_store.cpp: pages from disk behind those the tree has
+  void keep(RadixTree::Node node);
+  void keep_all();
   Status check(const Request& request) const;
   void start(const StatePtr& state);
   void close_sequence(Run& run);
@@ -84,6 +89,7 @@ struct EngineImpl final : private SchedulerHost {
 
   const std::unique_ptr<Model> model_;
   const std::unique_ptr<Runner> runner_;
+  std::optional<PageStore> store_;
   const EngineOptions options_;
   const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
   const int64_t start_ns_;
@@ -95,6 +101,7 @@ struct EngineImpl final : private SchedulerHost {
   std::vector<IdleQuestion> idle_questions_;
   uint64_t arrivals_ = 0;
   std::vector<BatchToken> batch_;
+  std::vector<std::byte> page_;    // on its way to or from the store
   std::vector<size_t> first_row_;  // per item of the step: its first row of logits
   EngineStats counts_;             // the counters; the rest is filled in by publish_stats()
   static constexpr size_t kStalls = 4096;

@@ -267,6 +267,7 @@ bool EngineImpl::admit(SchedRun& sched) {
   MINFER_CHECK(seq.ok());  // there are as many as runs at once
   run.seq = *seq;
   run.stored = shares ? tables.attach(run.seq, run.ids, run.known - 1) : 0;
+  if (shares && store_) restore(run);
   RequestState& state = run.owner;
   if (run.pooled && run.pooled->added() == 0) state.embeddings.cached_tokens += run.stored;
   if (!state.started) {

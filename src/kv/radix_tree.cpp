@@ -117,6 +117,21 @@ void RadixTree::clear() {
   while (!idle_leaves_.empty()) remove(idle_leaves_.begin()->second);
 }
 
+std::vector<RadixTree::Node> RadixTree::all() const {
+  std::vector<Node> out;
+  std::vector<bool> listed(nodes_.size(), false);
+  std::vector<Node> path;
+  for (Node node = 1; node < static_cast<Node>(nodes_.size()); ++node) {
+    if (page(node) < 0) continue;
+    for (Node up = node; up != kRoot && !listed[static_cast<size_t>(up)]; up = parent(up)) {
+      listed[static_cast<size_t>(up)] = true;
+      path.push_back(up);
+    }
+    for (; !path.empty(); path.pop_back()) out.push_back(path.back());
+  }
+  return out;
+}
+
 Status RadixTree::check_integrity(std::span<int32_t> owners) const {
   const auto wrong = [](Node node, const char* what) {
     return make_error(ErrorCode::kInternal, "[kv] node {} of the prefix tree: {}", node, what);

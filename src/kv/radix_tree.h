@@ -47,6 +47,7 @@ class RadixTree {
   std::function<void(Node)> on_evict;
   void clear();  // evicts all that is not pinned; on_evict is not called
 
+  std::vector<Node> all() const;  // nodes, each after its parent
   int32_t page(Node node) const { return nodes_[static_cast<size_t>(node)].page; }
   Node parent(Node node) const { return nodes_[static_cast<size_t>(node)].parent; }
   std::span<const int32_t> ids(Node node) const;

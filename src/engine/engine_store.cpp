@@ -1,0 +1,90 @@
+// The store beside the prefix tree: a page that leaves the tree is kept, a prefix that goes on in the store comes back.
+#include "engine/engine_store.h"
+
+#include <unordered_map>
+
+#include "base/mmap.h"
+#include "base/numerics_version.h"
+#include "engine/engine_impl.h"
+
+namespace minfer {
+
+Result<std::string> model_sha256(const Model& model) {
+  const gguf::File* file = model.file();
+  if (file == nullptr)
+    return make_error(ErrorCode::kUnsupported, "[engine] model '{}' is in no file, so nothing names it", model.name());
+  Sha256 hash;
+  for (size_t i = 0; i < file->n_parts(); ++i) {
+    const MappedFile part = MINFER_TRY(MappedFile::open(file->part_path(i)));
+    constexpr size_t kPiece = size_t{64} << 20;
+    for (size_t at = 0; at < part.size(); at += kPiece) {
+      const auto piece = part.bytes().subspan(at, std::min(kPiece, part.size() - at));
+      hash.update(piece);
+      advise_drop(piece);
+    }
+  }
+  return to_hex(hash.finish());
+}
+
+Result<PageStore> open_page_store(const Model& model, const Runner& runner, const EngineOptions& options) {
+  const KvShape& kv = runner.kv_shape();
+  PageStoreOptions o;
+  o.dir = options.kv_store;
+  // Devices and instruction sets give the same bits (docs/numerics.md), so they are not part of it.
+  o.identity = fmt::format("model sha256 {}\nnumerics {}\nlayers {}\nkv heads {} of {}\npage {}\ntypes {} {}\n",
+                           MINFER_TRY(model_sha256(model)), kNumericsVersion, kv.n_layer, kv.n_head_kv, kv.head_dim,
+                           kv.page_size, dtype_info(kv.type_k).name, dtype_info(kv.type_v).name);
+  o.page_size = kv.page_size;
+  o.payload_bytes = kv.page_bytes();
+  o.max_bytes = options.kv_store_bytes;
+  return PageStore::open(std::move(o));
+}
+
+void EngineImpl::restore(Run& run) {
+  KvTables& tables = runner_->tables();
+  const int32_t size = tables.page_size();
+  const auto ids_of = [&](int32_t page) {
+    return std::span<const int32_t>(run.ids).subspan(static_cast<size_t>(page * size), static_cast<size_t>(size));
+  };
+  PageStore::Key before = store_->root();
+  for (int32_t p = 0; p < run.stored / size; ++p) before = store_->key_of(before, ids_of(p));
+  for (int32_t p = run.stored / size; (p + 1) * size < run.known; ++p) {
+    const PageStore::Key key = store_->key_of(before, ids_of(p));
+    if (!store_->has(key)) return;
+    const auto loaded = store_->load(before, ids_of(p), page_);
+    if (!loaded.ok() || !*loaded) {
+      counts_.kv_store_refused += loaded.ok() ? 0 : 1;
+      return;
+    }
+    // Room may mean an eviction, which uses page_ too: what was read is written before anything else happens.
+    std::vector<std::byte> page;
+    page.swap(page_);
+    page_.resize(page.size());
+    if (!tables.reserve(run.seq, (p + 1) * size).ok()) return;
+    runner_->kv().write_page(tables.pages(run.seq)[static_cast<size_t>(p)], page);
+    tables.set_length(run.seq, (p + 1) * size);
+    tables.remember(run.seq, run.ids);
+    run.stored = (p + 1) * size;
+    ++counts_.kv_store_read;
+    before = key;
+  }
+}
+
+void EngineImpl::keep(RadixTree::Node node) {
+  const RadixTree& tree = runner_->tables().tree();
+  std::vector<RadixTree::Node> path;
+  for (auto up = tree.parent(node); up != RadixTree::kRoot; up = tree.parent(up)) path.push_back(up);
+  PageStore::Key before = store_->root();
+  for (; !path.empty(); path.pop_back()) before = store_->key_of(before, tree.ids(path.back()));
+  if (store_->has(store_->key_of(before, tree.ids(node)))) return;
+  runner_->kv().read_page(tree.page(node), page_);
+  const bool kept = store_->save(before, tree.ids(node), page_).ok();
+  ++(kept ? counts_.kv_store_written : counts_.kv_store_refused);
+}
+
+void EngineImpl::keep_all() {
+  if (!store_) return;
+  for (RadixTree::Node node : runner_->tables().tree().all()) keep(node);
+}
+
+}  // namespace minfer

@@ -1,0 +1,176 @@
+// One file a page, written beside its place and renamed.
+#include "kv/page_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "base/file.h"
+
+namespace minfer {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr size_t kMaxIdentityBytes = 64 << 10;
+static_assert(std::endian::native == std::endian::little, "page files hold little-endian integers");
+
+template <typename T>
+void append(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+std::string_view view_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Error system_error(const std::string& path, const char* what) {
+  return make_error(ErrorCode::kIo, "[kv store] '{}': cannot {}: {}", path, what, std::strerror(errno));
+}
+
+}  // namespace
+
+Result<PageStore> PageStore::open(PageStoreOptions options) {
+  PageStore s;
+  s.root_ = Sha256().update(std::as_bytes(std::span(options.identity))).finish();
+  s.folder_ = options.dir + "/" + to_hex(s.root_).substr(0, 32);
+  s.options_ = std::move(options);
+  std::error_code ec;
+  fs::create_directories(s.folder_, ec);
+  if (ec) return make_error(ErrorCode::kIo, "[kv store] '{}': cannot make the folder: {}", s.folder_, ec.message());
+  const std::string about = s.folder_ + "/identity.txt";
+  if (fs::exists(about, ec)) {
+    const std::string found = MINFER_TRY_CTX(read_regular_file(about, kMaxIdentityBytes), "[kv store]");
+    if (found != s.options_.identity)
+      return make_error(ErrorCode::kCorrupt, "[kv store] '{}' does not describe this model and version", about);
+  } else {
+    MINFER_TRY_CTX(replace_file(about, s.options_.identity, 0600), "[kv store]");
+  }
+  struct Found {
+    fs::file_time_type time;
+    std::string name;
+    int64_t bytes;
+  };
+  std::vector<Found> found;
+  for (fs::directory_iterator it(s.folder_, ec); !ec && it != fs::directory_iterator(); it.increment(ec)) {
+    const std::string name = it->path().stem().string();
+    const bool is_key = name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+    std::error_code gone;
+    if (it->path().extension() != ".kv" || !is_key || !it->is_regular_file(gone)) continue;
+    const auto bytes = static_cast<int64_t>(it->file_size(gone));
+    const auto time = it->last_write_time(gone);
+    if (!gone) found.push_back({time, name, bytes});
+  }
+  if (ec) return make_error(ErrorCode::kIo, "[kv store] '{}': cannot list the folder: {}", s.folder_, ec.message());
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.time < b.time; });
+  for (const Found& f : found) s.add(f.name, f.bytes);
+  return s;
+}
+
+PageStore::Key PageStore::key_of(const Key& before, std::span<const int32_t> ids) const {
+  return Sha256().update(before).update(std::as_bytes(ids)).finish();
+}
+
+void PageStore::touch(const std::string& name) {
+  Page& p = pages_.at(name);
+  by_use_.erase(p.used);
+  p.used = ++clock_;
+  by_use_.emplace(p.used, name);
+}
+
+void PageStore::add(const std::string& name, int64_t bytes) {
+  pages_[name] = {++clock_, bytes};
+  by_use_.emplace(clock_, name);
+  bytes_ += bytes;
+}
+
+void PageStore::remove(const std::string& name) {
+  const auto it = pages_.find(name);
+  if (it == pages_.end()) return;
+  bytes_ -= it->second.bytes;
+  by_use_.erase(it->second.used);
+  pages_.erase(it);
+  ::unlink(path(name).c_str());
+}
+
+std::string PageStore::header(const Key& before, std::span<const int32_t> ids,
+                              std::span<const std::byte> payload) const {
+  std::string h = "minferkv";
+  append(h, kVersion);
+  append(h, static_cast<uint32_t>(options_.page_size));
+  append(h, static_cast<uint64_t>(payload.size()));
+  append(h, root_);
+  append(h, before);
+  h.append(view_of(std::as_bytes(ids)));
+  append(h, Sha256().update(std::as_bytes(std::span(h))).update(payload).finish());
+  return h;
+}
+
+Result<bool> PageStore::load(const Key& before, std::span<const int32_t> ids, std::span<std::byte> out) {
+  MINFER_CHECK(out.size() == static_cast<size_t>(options_.payload_bytes));
+  const std::string name = to_hex(key_of(before, ids));
+  if (pages_.count(name) == 0) return false;
+  const size_t header_bytes = header(before, ids, {}).size();
+  auto file = read_regular_file(path(name), header_bytes + out.size());
+  if (!file.ok()) {
+    remove(name);
+    if (file.error().code == ErrorCode::kNotFound) return false;  // another process removed it
+    return std::move(file).error().with_context("[kv store]");
+  }
+  if (file->size() == header_bytes + out.size()) {
+    std::memcpy(out.data(), file->data() + header_bytes, out.size());
+    if (header(before, ids, out) == std::string_view(*file).substr(0, header_bytes)) {
+      touch(name);
+      ::utimensat(AT_FDCWD, path(name).c_str(), nullptr, 0);  // used now, for the order after a restart
+      return true;
+    }
+  }
+  const size_t found = file->size();
+  remove(name);
+  return make_error(ErrorCode::kCorrupt,
+                    "[kv store] '{}': damaged, or not the page that its name says ({} bytes, expected {})", path(name),
+                    found, header_bytes + out.size());
+}
+
+Status PageStore::save(const Key& before, std::span<const int32_t> ids, std::span<const std::byte> payload) {
+  const std::string name = to_hex(key_of(before, ids));
+  if (pages_.count(name) > 0) {
+    touch(name);
+    return {};
+  }
+  const std::string head = header(before, ids, payload);
+  const auto bytes = static_cast<int64_t>(head.size() + payload.size());
+  if (bytes > options_.max_bytes) return {};
+  while (bytes_ + bytes > options_.max_bytes) remove(std::string(by_use_.begin()->second));
+  std::string temporary = folder_ + "/.page-XXXXXX";
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);  // mode 0600
+  if (fd < 0) return system_error(temporary, "create");
+  bool written = true;
+  for (std::string_view part : {std::string_view(head), view_of(payload)}) {
+    while (written && !part.empty()) {
+      const ssize_t n = ::write(fd, part.data(), part.size());
+      if (n < 0 && errno == EINTR) continue;
+      written = n > 0;
+      if (written) part.remove_prefix(static_cast<size_t>(n));
+    }
+  }
+  const int code = errno;
+  const bool closed = ::close(fd) == 0;
+  if (!written || !closed || ::rename(temporary.c_str(), path(name).c_str()) != 0) {
+    if (!written) errno = code;
+    Error error = system_error(path(name), "write");
+    ::unlink(temporary.c_str());
+    return error;
+  }
+  add(name, bytes);
+  return {};
+}
+
+}  // namespace minfer

@@ -1,0 +1,73 @@
+// PageStore: pages of K and V in files, so that prefixes outlive eviction and restarts. A page is found by all ids up
+// to its end and by what made it; a file that does not match byte for byte is refused. Layout:  <dir>/<identity
+// digest>/identity.txt, what made these pages, in words; beside it one file a page,
+//          <key>.kv: "minferkv", u32 version, u32 page_size, u64 payload bytes, identity digest, key of the page
+//          before, i32 ids[page_size], SHA-256 of all this and of the payload; then the payload, as
+//          KvCache::read_page() gives it. Integers are little-endian. The key is the SHA-256 of (key of the page
+//          before, ids); before the first page stands the identity's digest.
+// Errors:  files and folders that cannot be made or read; kCorrupt for a page that is damaged or not what its name
+// says. Threads: one thread at a time. Several processes may share a folder: files appear whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/sha256.h"
+
+namespace minfer {
+
+struct PageStoreOptions {
+  std::string dir;
+  std::string identity;  // model, numerics version, types and sizes: everything that decides the bytes
+  int32_t page_size = 0;
+  int64_t payload_bytes = 0;
+  int64_t max_bytes = 0;  // of all files of this identity; the least recently used go first
+};
+
+class PageStore {
+ public:
+  using Key = Digest;
+
+  // Makes the folder if it is not there and lists what it holds.
+  static Result<PageStore> open(PageStoreOptions options);
+
+  const Key& root() const { return root_; }
+  Key key_of(const Key& before, std::span<const int32_t> ids) const;  // ids [page_size]
+
+  bool has(const Key& key) const { return pages_.count(to_hex(key)) > 0; }
+  // Reads a page into `out` [payload_bytes]. False: it is not there (any more). After an error it is gone, file
+  // included, and `out` holds nothing of use.
+  Result<bool> load(const Key& before, std::span<const int32_t> ids, std::span<std::byte> out);
+  // Keeps a page; one that is there already is only marked as used.
+  Status save(const Key& before, std::span<const int32_t> ids, std::span<const std::byte> payload);
+
+  int64_t bytes() const { return bytes_; }
+  int64_t n_pages() const { return static_cast<int64_t>(pages_.size()); }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  struct Page {
+    uint64_t used;
+    int64_t bytes;
+  };
+  PageStore() = default;
+  std::string header(const Key& before, std::span<const int32_t> ids, std::span<const std::byte> payload) const;
+  std::string path(const std::string& name) const { return folder_ + "/" + name + ".kv"; }
+  void touch(const std::string& name);
+  void add(const std::string& name, int64_t bytes);
+  void remove(const std::string& name);
+
+  PageStoreOptions options_;
+  std::string folder_;
+  Key root_{};
+  uint64_t clock_ = 0;
+  int64_t bytes_ = 0;
+  std::unordered_map<std::string, Page> pages_;  // by hex key
+  std::map<uint64_t, std::string> by_use_;
+};
+
+}  // namespace minfer
