@@ -99,6 +99,8 @@ void run_piece(const Activations& a, const Piece& p, uint8_t* unpacked) {
   const bool unpack = fk.unpack != nullptr && tiling.n >= fk.unpack_from;
   const TileFn* fns = unpack ? fk.tile_unpacked : fk.tile;
   const int step = unpack ? 1 : fk.groups;
+  const bool one_tile = p.tile1 - p.tile0 == 1;
+  const int64_t all_groups = packed_groups(p.m);
 
   float* y[kMaxTile];
   const float* residual[kMaxTile];
@@ -106,48 +108,57 @@ void run_piece(const Activations& a, const Piece& p, uint8_t* unpacked) {
   t.w_stride = p.group_bytes;
   t.y = y;
 
-  const int next_bytes = is_float ? 0 : static_cast<int>(p.segment_bytes * kActBlock / kSegment);
-
-  // One tile: a row group's segments follow each other in memory, so k is the inner loop. Many tiles: a segment of the
-  // activations stays in the cache for all row groups of the piece.
-  const bool k_inner = p.tile1 - p.tile0 == 1;
-  const auto one_segment = [&](int64_t g, int64_t k0) {
+  const auto set_tile = [&](int64_t g, int64_t i) {
+    const int64_t row = g * kRowGroup;
+    t.groups = static_cast<int>(std::min<int64_t>(step, p.group1 - g));
+    t.rows = static_cast<int>(std::min<int64_t>(p.m - row, t.groups * kRowGroup));
+    t.width = tiling.width(i);
+    t.tokens = tiling.tokens(i);
+    for (int j = 0; j < t.tokens; ++j) {
+      const int64_t token = tiling.first(i) + j;
+      y[j] = p.y.at(token) + row;
+      if (p.residual.data) residual[j] = p.residual.at(token) + row;
+    }
+  };
+  const auto packed_at = [&](int64_t g, int64_t k0) {
+    return p.w + g * p.group_bytes + p.segment_bytes * (k0 / kSegment);
+  };
+  const auto one_segment = [&](int64_t g, int64_t i, int64_t k0) {
     t.k = std::min(kSegment, a.k - k0);
     t.first = k0 == 0;
     const bool last = k0 + t.k == a.k;
-    t.groups = static_cast<int>(std::min<int64_t>(step, p.group1 - g));
-    const int64_t row = g * kRowGroup;
-    t.rows = static_cast<int>(std::min<int64_t>(p.m - row, t.groups * kRowGroup));
-    t.w = p.w + g * p.group_bytes + p.segment_bytes * (k0 / kSegment);
-    const int64_t left = k_inner && !last ? t.k : (p.m + kRowGroup - 1) / kRowGroup - g - step;
-    const uint8_t* next = left <= 0 ? nullptr : t.w + (k_inner ? p.segment_bytes * t.k / kSegment : p.group_bytes);
-    if (unpack) {
-      fk.unpack(t.w, t.k, unpacked);
-      t.w = unpacked;
-    }
-    t.bias = last && p.bias ? p.bias + row : nullptr;
+    t.w = unpack ? unpacked : packed_at(g, k0);
+    t.bias = last && p.bias ? p.bias + g * kRowGroup : nullptr;
     t.residual = last && p.residual.data ? residual : nullptr;
-    for (int64_t i = p.tile0; i < p.tile1; ++i) {
-      t.width = tiling.width(i);
-      t.tokens = tiling.tokens(i);
-      t.x = a.at(is_float, i, k0);
-      for (int j = 0; j < t.tokens; ++j) {
-        const int64_t token = tiling.first(i) + j;
-        y[j] = p.y.at(token) + row;
-        if (t.residual) residual[j] = p.residual.at(token) + row;
-      }
-      t.next = i + 1 == p.tile1 ? next : nullptr;
-      t.next_bytes = t.next == nullptr ? 0 : next_bytes;
-      fns[t.width](t);
+    t.x = a.at(is_float, i, k0);
+    // One tile: the weights are a stream, what follows comes next. Many: the next row group's are not yet in the cache.
+    t.next = nullptr;
+    t.next_bytes = 0;
+    const bool more = g + step < all_groups;
+    if (!is_float && i + 1 == p.tile1 && (more || (one_tile && !last))) {
+      t.next = one_tile && !last ? packed_at(g, k0 + kSegment) : packed_at(g + step, one_tile ? 0 : k0);
+      t.next_bytes = static_cast<int>(p.segment_bytes * kActBlock / kSegment);
     }
+    fns[t.width](t);
   };
-  if (k_inner) {
-    for (int64_t g = p.group0; g < p.group1; g += step) {
-      for (int64_t k0 = 0; k0 < a.k; k0 += kSegment) one_segment(g, k0);
-    }
-  } else {
+  if (unpack) {  // a segment of a row group at a time, for all tiles
     for (int64_t k0 = 0; k0 < a.k; k0 += kSegment) {
-      for (int64_t g = p.group0; g < p.group1; g += step) one_segment(g, k0);
+      for (int64_t g = p.group0; g < p.group1; ++g) {
+        fk.unpack(packed_at(g, k0), std::min(kSegment, a.k - k0), unpacked);
+        for (int64_t i = p.tile0; i < p.tile1; ++i) {
+          set_tile(g, i);
+          one_segment(g, i, k0);
+        }
+      }
+    }
+    return;
+  }
+  // The outputs of a tile stay in the cache from segment to segment: with the segments outside, a prefill of f16 rows of
+  // 3072 values took 2.5 % longer.
+  for (int64_t g = p.group0; g < p.group1; g += step) {
+    for (int64_t i = p.tile0; i < p.tile1; ++i) {
+      set_tile(g, i);
+      for (int64_t k0 = 0; k0 < a.k; k0 += kSegment) one_segment(g, i, k0);
     }
   }
 }
