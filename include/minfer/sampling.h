@@ -24,6 +24,7 @@ enum class SamplerStage : uint8_t {
   kAdaptiveP,
 };
 inline constexpr int kSamplerStages = 10;
+std::vector<SamplerStage> default_samplers();  // in the order above
 const char* sampler_name(SamplerStage stage);  // "penalties", "dry", "top_n_sigma", "top_k", "typ_p", ...
 
 // "penalties;top_k;temperature". "" is the empty list. Errors: an unknown name, with those that exist.
@@ -74,10 +75,7 @@ struct SamplingParams {
 
   // The order; a stage that is not listed does not happen (temperature 0 is greedy all the same). Each at most once,
   // adaptive_p last.
-  std::vector<SamplerStage> samplers = {SamplerStage::kPenalties, SamplerStage::kDry,      SamplerStage::kTopNSigma,
-                                        SamplerStage::kTopK,      SamplerStage::kTypicalP, SamplerStage::kTopP,
-                                        SamplerStage::kMinP,      SamplerStage::kXtc,      SamplerStage::kTemperature,
-                                        SamplerStage::kAdaptiveP};
+  std::vector<SamplerStage> samplers = default_samplers();
   uint64_t seed = 0;
 };
 

@@ -1,95 +1,101 @@
-// The stages between the logits and the draw.
+// Sums and logarithms are f64; comparisons that decide about a candidate see f32 logits and probabilities.
+#include "sample/filters.h"
+
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <functional>
 
 #include "base/fmath.h"
-#include "sample/sampler.h"
 
 namespace minfer {
 
-void apply_penalties(std::span<float> logits, std::span<const int32_t> history, const SamplingParams& p) {
-  if (p.repeat_last_n == 0 || (p.repeat_penalty == 1.0f && p.frequency_penalty == 0.0f && p.presence_penalty == 0.0f))
-    return;
-  if (p.repeat_last_n > 0 && history.size() > static_cast<size_t>(p.repeat_last_n))
-    history = history.last(static_cast<size_t>(p.repeat_last_n));
-  std::unordered_map<int32_t, int32_t> counts;
-  for (int32_t id : history) {
-    if (id >= 0 && static_cast<size_t>(id) < logits.size()) ++counts[id];
+void keep_top_n_sigma(Candidates& c, float n) {
+  if (n <= 0.0f || c.size() < 2) return;
+  double sum = 0, squares = 0;
+  for (const Candidate& x : c.items()) sum += static_cast<double>(x.logit);
+  const double mean = sum / static_cast<double>(c.size());
+  for (const Candidate& x : c.items()) {
+    const double d = static_cast<double>(x.logit) - mean;
+    squares += d * d;
   }
-  for (const auto& [id, count] : counts) {  // ids are independent: the map's order does not matter
-    float& l = logits[static_cast<size_t>(id)];
-    l = l > 0 ? l / p.repeat_penalty : l * p.repeat_penalty;
-    l -= static_cast<float>(count) * p.frequency_penalty + p.presence_penalty;
-  }
+  const double sigma = std::sqrt(squares / static_cast<double>(c.size()));
+  const double floor = static_cast<double>(c.largest()) - static_cast<double>(n) * sigma;
+  c.drop_if([&](const Candidate& x) { return static_cast<double>(x.logit) < floor; });
 }
 
-void softmax(std::vector<Candidate>& c) {
-  if (c.empty()) return;
-  float sum = 0;
-  for (Candidate& x : c) {
-    x.p = exp_f32(x.logit - c[0].logit);
-    sum += x.p;
-  }
-  for (Candidate& x : c) x.p /= sum;
-}
-
-void keep_top_p(std::vector<Candidate>& c, float p) {
-  if (p >= 1.0f) return;
-  softmax(c);
-  float sum = 0;
-  for (size_t i = 0; i < c.size(); ++i) {
-    sum += c[i].p;
-    if (sum >= p) {
-      c.resize(i + 1);
-      return;
-    }
-  }
-}
-
-void keep_min_p(std::vector<Candidate>& c, float p) {
-  if (p <= 0.0f || c.empty()) return;
-  softmax(c);
-  const float floor = p * c[0].p;
-  const auto end = std::find_if(c.begin() + 1, c.end(), [&](const Candidate& x) { return x.p < floor; });
-  c.erase(end, c.end());
-}
-
-void keep_typical(std::vector<Candidate>& c, float p) {
-  if (p >= 1.0f || c.empty()) return;
-  softmax(c);
+void keep_typical(Candidates& c, float p, size_t min_keep) {
+  if (p >= 1.0f || c.size() < 2) return;
+  c.softmax();
+  // An id's distance is that of its surprise from the entropy; ties to the larger logit, then to the lower id.
+  struct Item {
+    double distance;
+    size_t at;
+  };
+  const auto items = c.items();
+  std::vector<Item> heap;
   double entropy = 0;
-  for (const Candidate& x : c) {
-    if (x.p > 0) entropy -= static_cast<double>(x.p) * log_f64(x.p);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const double q = static_cast<double>(items[i].p), surprise = -log_f64(q);
+    if (q > 0) entropy += q * surprise;
+    heap.push_back({surprise, i});
   }
-  // Distance of each candidate's surprise from the entropy; the most typical first, until they hold p of the mass.
-  std::vector<std::pair<double, size_t>> order;
-  for (size_t i = 0; i < c.size(); ++i) {
-    const double surprise = c[i].p > 0 ? -log_f64(c[i].p) : INFINITY;
-    order.emplace_back(std::fabs(surprise - entropy), i);
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<bool> keep(c.size(), false);
+  for (Item& x : heap) x.distance = std::fabs(x.distance - entropy);
+  const auto later = [&](const Item& a, const Item& b) {
+    return a.distance != b.distance ? a.distance > b.distance : before(items[b.at], items[a.at]);
+  };
+  std::make_heap(heap.begin(), heap.end(), later);
+  std::vector<int32_t> kept;
   double sum = 0;
-  for (const auto& [distance, i] : order) {
-    keep[i] = true;
-    sum += c[i].p;
-    if (sum >= p) break;
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), later);
+    const Candidate& x = items[heap.back().at];
+    heap.pop_back();
+    kept.push_back(x.id);
+    sum += static_cast<double>(x.p);
+    if (sum >= static_cast<double>(p) && kept.size() >= min_keep) break;
   }
-  size_t n = 0;
-  for (size_t i = 0; i < c.size(); ++i) {
-    if (keep[i]) c[n++] = c[i];
-  }
-  c.resize(n);
+  std::sort(kept.begin(), kept.end());
+  c.drop_if([&](const Candidate& x) { return !std::binary_search(kept.begin(), kept.end(), x.id); });
 }
 
-int32_t draw(const std::vector<Candidate>& c, double uniform) {
+void keep_top_p(Candidates& c, float p, size_t min_keep) {
+  if (p >= 1.0f || c.size() < 2) return;
+  c.softmax();
   double sum = 0;
-  for (const Candidate& x : c) {
-    sum += static_cast<double>(x.p);
-    if (uniform < sum) return x.id;
+  size_t i = 0;
+  // The mass is nearly always in the first few hundred.
+  for (size_t n = 256;; n *= 16) {
+    const auto head = c.head(n);
+    for (; i < head.size(); ++i) {
+      sum += static_cast<double>(head[i].p);
+      if (sum >= static_cast<double>(p) && i + 1 >= min_keep) return c.keep_head(i + 1);
+    }
+    if (head.size() == c.size()) return;
   }
-  return c.back().id;  // rounding left the sum just below 1
+}
+
+void keep_min_p(Candidates& c, float p, size_t min_keep) {
+  if (p <= 0.0f || c.size() < 2) return;
+  const double floor = static_cast<double>(c.largest()) + log_f64(static_cast<double>(p));
+  const auto low = [&](const Candidate& x) { return static_cast<double>(x.logit) < floor; };
+  const auto items = c.items();
+  const auto n = static_cast<size_t>(std::count_if(items.begin(), items.end(), std::not_fn(low)));
+  if (n >= min_keep) {
+    c.drop_if(low);
+  } else {
+    c.keep_head(min_keep);
+  }
+}
+
+void drop_top_choices(Candidates& c, float threshold, size_t min_keep) {
+  if (c.size() < 2) return;
+  c.softmax();
+  const auto items = c.items();
+  const auto n = static_cast<size_t>(
+      std::count_if(items.begin(), items.end(), [&](const Candidate& x) { return x.p >= threshold; }));
+  if (n < 2 || c.size() - (n - 1) < min_keep) return;
+  const Candidate last = c.head(n).back();  // probabilities rise with the logits: the n largest are these
+  c.drop_if([&](const Candidate& x) { return before(x, last); });
 }
 
 }  // namespace minfer

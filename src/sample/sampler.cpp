@@ -1,15 +1,19 @@
-// The chain: bias, penalties, top-k, typical, top-p, min-p, temperature, draw.
+// The chain. A draw makes up to two random numbers, each its own stream at the position.
 #include "sample/sampler.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/fmath.h"
+#include "sample/filters.h"
+#include "sample/mirostat.h"
 #include "sample/philox.h"
+#include "sample/temperature.h"
 
 namespace minfer {
 namespace {
 
-bool before(const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; }
+constexpr uint32_t kDrawStream = 0, kXtcStream = 1;
 
 Error bad_logits(float value, size_t id) {
   return make_error(
@@ -18,40 +22,36 @@ Error bad_logits(float value, size_t id) {
       value);
 }
 
-}  // namespace
-
-Status check_sampling(const SamplingParams& p) {
-  struct Rule {
-    const char* name;
-    float value, lo, hi;
-    bool lo_open;
-  };
-  // A penalty below 0.01 or above 100 could take a logit out of f32's range.
-  const Rule rules[] = {
-      {"temperature", p.temperature, 0, 100, false},
-      {"top_k", static_cast<float>(p.top_k), 0, 1e9f, false},
-      {"top_p", p.top_p, 0, 1, true},
-      {"min_p", p.min_p, 0, 1, false},
-      {"typical_p", p.typical_p, 0, 1, true},
-      {"repeat_penalty", p.repeat_penalty, 0.01f, 100, false},
-      {"frequency_penalty", p.frequency_penalty, -100, 100, false},
-      {"presence_penalty", p.presence_penalty, -100, 100, false},
-      {"repeat_last_n", static_cast<float>(p.repeat_last_n), -1, 1e9f, false},
-  };
-  for (const Rule& r : rules) {
-    if (r.value <= r.hi && (r.lo_open ? r.value > r.lo : r.value >= r.lo)) continue;
-    return make_error(ErrorCode::kInvalidArgument, "[sample] {}: found {}, expected {}{} to {}", r.name, r.value,
-                      r.lo_open ? "more than " : "", r.lo, r.hi);
+bool active(SamplerStage stage, const SamplingParams& p) {
+  switch (stage) {
+    case SamplerStage::kPenalties: return Penalties::active(p);
+    case SamplerStage::kDry: return Dry::active(p);
+    case SamplerStage::kTopNSigma: return p.top_n_sigma > 0.0f;
+    case SamplerStage::kTopK: return p.top_k > 0;
+    case SamplerStage::kTypicalP: return p.typical_p < 1.0f;
+    case SamplerStage::kTopP: return p.top_p < 1.0f;
+    case SamplerStage::kMinP: return p.min_p > 0.0f;
+    case SamplerStage::kXtc: return p.xtc_probability > 0.0f && p.xtc_threshold <= 0.5f;
+    case SamplerStage::kTemperature: return p.temperature != 1.0f || p.dynatemp_range > 0.0f;
+    case SamplerStage::kAdaptiveP: return p.adaptive_target >= 0.0f;
   }
-  for (const auto& [id, bias] : p.logit_bias) {
-    if (id < 0 || std::isnan(bias) || bias == INFINITY) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "[sample] logit_bias of token {}: found {}, expected a token id and a number or -infinity", id,
-                        bias);
+  return false;
+}
+
+bool changes_row(SamplerStage stage) { return stage == SamplerStage::kPenalties || stage == SamplerStage::kDry; }
+
+void apply_mask(std::span<float> row, TokenMask mask) {
+  for (size_t first = 0; first < row.size(); first += 32) {
+    const uint32_t word = mask[first / 32];
+    if (word == 0xffffffffu) continue;
+    const size_t end = std::min(first + 32, row.size());
+    for (size_t i = first; i < end; ++i) {
+      if ((word >> (i - first) & 1) == 0) row[i] = -INFINITY;
     }
   }
-  return {};
 }
+
+}  // namespace
 
 Result<int32_t> argmax(std::span<const float> logits) {
   size_t best = 0;
@@ -63,35 +63,149 @@ Result<int32_t> argmax(std::span<const float> logits) {
   return static_cast<int32_t>(best);
 }
 
-Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position) {
-  adjusted_.assign(logits.begin(), logits.end());
-  for (const auto& [id, bias] : params_.logit_bias) {
-    if (static_cast<size_t>(id) >= logits.size()) {
-      return make_error(ErrorCode::kOutOfRange, "[sample] logit_bias: token id {}, expected 0 to {}", id,
-                        logits.size() - 1);
+Sampler::Sampler(SamplingParams params)
+    : params_(std::move(params)),
+      dry_(params_),
+      state_{2 * static_cast<double>(params_.mirostat_tau),
+             adaptive_start(params_.adaptive_target, params_.adaptive_decay)} {
+  const bool greedy = params_.temperature == 0.0f;
+  for (SamplerStage stage : params_.samplers) {
+    if (!active(stage, params_)) continue;
+    if (changes_row(stage) && (stages_.empty() || greedy)) {
+      first_.push_back(stage);
+    } else if (params_.mirostat == 0 || stage == SamplerStage::kTemperature) {
+      stages_.push_back(stage);
     }
-    adjusted_[static_cast<size_t>(id)] += bias;
   }
-  apply_penalties(adjusted_, history, params_);
-  const int32_t best = MINFER_TRY(argmax(adjusted_));
-  if (params_.temperature == 0.0f) return best;
+}
 
-  candidates_.clear();
-  for (size_t i = 0; i < adjusted_.size(); ++i) {
-    if (adjusted_[i] != -INFINITY) candidates_.push_back({static_cast<int32_t>(i), adjusted_[i], 0});
+// The row after mask, bias and the first stages; the logits themselves if none of them does anything.
+Result<std::span<const float>> Sampler::adjusted(std::span<const float> logits, std::span<const int32_t> history,
+                                                 TokenMask mask) {
+  if (mask.empty() && params_.logit_bias.empty() && (first_.empty() || history.empty())) return logits;
+  row_.assign(logits.begin(), logits.end());
+  if (!mask.empty()) {
+    if (mask.size() < (row_.size() + 31) / 32) {
+      return make_error(ErrorCode::kInvalidArgument, "[sample] mask of {} words, expected {} for {} tokens",
+                        mask.size(), (row_.size() + 31) / 32, row_.size());
+    }
+    apply_mask(row_, mask);
   }
-  if (params_.top_k > 0 && static_cast<size_t>(params_.top_k) < candidates_.size()) {
-    std::nth_element(candidates_.begin(), candidates_.begin() + params_.top_k, candidates_.end(), before);
-    candidates_.resize(static_cast<size_t>(params_.top_k));
+  for (const auto& [id, bias] : params_.logit_bias) {
+    if (static_cast<size_t>(id) >= row_.size()) {
+      return make_error(ErrorCode::kOutOfRange, "[sample] logit_bias: token id {}, expected 0 to {}", id,
+                        row_.size() - 1);
+    }
+    row_[static_cast<size_t>(id)] += bias;
   }
-  std::sort(candidates_.begin(), candidates_.end(), before);
-  keep_typical(candidates_, params_.typical_p);
-  keep_top_p(candidates_, params_.top_p);
-  keep_min_p(candidates_, params_.min_p);
-  for (Candidate& c : candidates_) c.logit /= params_.temperature;
-  if (std::isinf(candidates_[0].logit)) return best;  // a temperature so small that the division overflows is greedy
-  softmax(candidates_);
-  return draw(candidates_, uniform_at(params_.seed, position));
+  for (SamplerStage stage : first_) {
+    if (stage == SamplerStage::kDry) {
+      dry_.apply(row_, history, params_);
+    } else {
+      penalties_.apply(row_, history, params_);
+    }
+  }
+  return std::span<const float>(row_);
+}
+
+void Sampler::run(SamplerStage stage, std::span<const int32_t> history, uint64_t position) {
+  const auto min_keep = static_cast<size_t>(params_.min_keep);
+  switch (stage) {
+    case SamplerStage::kPenalties: penalties_.apply(candidates_, history, params_); break;
+    case SamplerStage::kDry: dry_.apply(candidates_, history, params_); break;
+    case SamplerStage::kTopNSigma: keep_top_n_sigma(candidates_, params_.top_n_sigma); break;
+    case SamplerStage::kTopK: candidates_.keep_head(static_cast<size_t>(params_.top_k)); break;
+    case SamplerStage::kTypicalP: keep_typical(candidates_, params_.typical_p, min_keep); break;
+    case SamplerStage::kTopP: keep_top_p(candidates_, params_.top_p, min_keep); break;
+    case SamplerStage::kMinP: keep_min_p(candidates_, params_.min_p, min_keep); break;
+    case SamplerStage::kXtc:
+      if (uniform_at(params_.seed, position, kXtcStream) < static_cast<double>(params_.xtc_probability))
+        drop_top_choices(candidates_, params_.xtc_threshold, min_keep);
+      break;
+    case SamplerStage::kTemperature:
+      if (params_.dynatemp_range > 0.0f) {
+        apply_dynamic_temperature(candidates_, params_.temperature, params_.dynatemp_range, params_.dynatemp_exponent);
+      } else {
+        apply_temperature(candidates_, params_.temperature);
+      }
+      break;
+    case SamplerStage::kAdaptiveP:
+      candidates_.softmax();
+      before_adaptive_.assign(candidates_.items().begin(), candidates_.items().end());
+      apply_adaptive_p(candidates_, adaptive_aim(state_.adaptive, params_.adaptive_target));
+      break;
+  }
+}
+
+// Walks from the largest down until the probabilities reach the random number's share of their sum.
+int32_t Sampler::draw(uint64_t position) {
+  const double goal = candidates_.softmax() * uniform_at(params_.seed, position, kDrawStream);
+  double sum = 0;
+  size_t i = 0;
+  int32_t last = -1;
+  for (size_t n = 256;; n *= 16) {
+    const auto head = candidates_.head(n);
+    for (; i < head.size(); ++i) {
+      if (head[i].p == 0.0f) continue;
+      last = head[i].id;
+      sum += static_cast<double>(head[i].p);
+      if (goal < sum) return last;
+    }
+    if (head.size() == candidates_.size()) return last;  // rounding left the sum just below the goal
+  }
+}
+
+Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position,
+                                TokenMask mask) {
+  const auto row = MINFER_TRY(adjusted(logits, history, mask));
+  auto best = argmax(row);
+  if (!best.ok()) {
+    // The model's own row may be sound.
+    if (row.data() != logits.data() && argmax(logits).ok()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "[sample] position {}: the mask, the biases and the penalties leave no token that may be drawn",
+                        position);
+    }
+    return best;
+  }
+  if (params_.temperature == 0.0f) {
+    candidates_.assign_one(*best, row[static_cast<size_t>(*best)]);
+    return best;
+  }
+  // Top-k in front, the usual case, never makes candidates of the whole row.
+  const bool k_first = !stages_.empty() && stages_[0] == SamplerStage::kTopK;
+  candidates_.assign(row, k_first ? static_cast<size_t>(params_.top_k) : 0);
+  for (size_t i = k_first ? 1 : 0; i < stages_.size(); ++i) run(stages_[i], history, position);
+  if (params_.mirostat == 1) keep_mirostat1(candidates_, state_.mirostat_mu, logits.size());
+  if (params_.mirostat == 2) keep_mirostat2(candidates_, state_.mirostat_mu);
+  const int32_t id = draw(position);
+  const auto p_of = [id](std::span<const Candidate> all) {
+    return std::find_if(all.begin(), all.end(), [id](const Candidate& x) { return x.id == id; })->p;
+  };
+  if (params_.mirostat != 0) {
+    state_.mirostat_mu =
+        mirostat_next(state_.mirostat_mu, p_of(candidates_.items()), params_.mirostat_tau, params_.mirostat_eta);
+  }
+  if (!stages_.empty() && stages_.back() == SamplerStage::kAdaptiveP)
+    state_.adaptive = adaptive_next(state_.adaptive, p_of(before_adaptive_), params_.adaptive_decay);
+  return id;
+}
+
+std::vector<Candidate> Sampler::distribution(size_t n) const {
+  const auto items = candidates_.items();
+  std::vector<Candidate> out(items.begin(), items.end());
+  const auto end = out.begin() + static_cast<std::ptrdiff_t>(std::min(n, out.size()));
+  std::partial_sort(out.begin(), end, out.end(),
+                    [](const Candidate& a, const Candidate& b) { return a.p != b.p ? a.p > b.p : a.id < b.id; });
+  out.erase(end, out.end());
+  return out;
+}
+
+float Sampler::logprob(int32_t id) const {
+  for (const Candidate& x : candidates_.items()) {
+    if (x.id == id) return static_cast<float>(log_f64(static_cast<double>(x.p)));
+  }
+  return -INFINITY;
 }
 
 }  // namespace minfer

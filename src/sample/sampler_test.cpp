@@ -1,4 +1,4 @@
-// Philox against the published vectors, each stage on small examples, and the whole chain.
+// The whole chain: what a draw depends on, its frequencies, masks, the state, what is refused.
 #include "sample/sampler.h"
 
 #include <gmock/gmock.h>
@@ -11,11 +11,19 @@
 namespace minfer {
 namespace {
 
-std::vector<Candidate> candidates(std::vector<float> probabilities) {
-  std::vector<Candidate> c;
-  for (size_t i = 0; i < probabilities.size(); ++i)
-    c.push_back({static_cast<int32_t>(i), std::log(probabilities[i]), 0});
-  return c;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+SamplingParams all_off() {
+  SamplingParams p;
+  p.top_k = 0, p.top_p = 1, p.min_p = 0, p.temperature = 1;
+  return p;
+}
+
+std::vector<float> waves(size_t n, float scale = 1) {
+  std::vector<float> l(n);
+  for (size_t i = 0; i < n; ++i) l[i] = scale * std::sin(static_cast<float>(i * i));
+  return l;
 }
 
 std::vector<int32_t> ids(const std::vector<Candidate>& c) {
@@ -25,58 +33,40 @@ std::vector<int32_t> ids(const std::vector<Candidate>& c) {
 }
 
 TEST(Philox, PublishedVectors) {
-  EXPECT_THAT(philox4x32({0, 0, 0, 0}, {0, 0}),
-              testing::ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
+  EXPECT_THAT(philox4x32({0, 0, 0, 0}, {0, 0}), ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
   const uint32_t f = 0xffffffffu;
-  EXPECT_THAT(philox4x32({f, f, f, f}, {f, f}),
-              testing::ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
+  EXPECT_THAT(philox4x32({f, f, f, f}, {f, f}), ElementsAre(0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu));
   EXPECT_THAT(philox4x32({0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u}, {0xa4093822u, 0x299f31d0u}),
-              testing::ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
-}
-
-TEST(Filters, TopPKeepsTheSmallestSetThatReachesP) {
-  auto c = candidates({0.5f, 0.3f, 0.15f, 0.05f});
-  keep_top_p(c, 0.75f);
-  EXPECT_THAT(ids(c), testing::ElementsAre(0, 1));
-}
-
-TEST(Filters, MinPIsRelativeToTheLargest) {
-  auto c = candidates({0.5f, 0.3f, 0.15f, 0.05f});
-  keep_min_p(c, 0.25f);
-  EXPECT_THAT(ids(c), testing::ElementsAre(0, 1, 2));
-}
-
-TEST(Filters, TypicalDropsTheTooLikely) {
-  // Entropy of (0.7, 0.1, 0.1, 0.1) is 0.94 nat; the surprise of 0.7 is 0.36, of 0.1 it is 2.30: the first is nearest.
-  auto c = candidates({0.7f, 0.1f, 0.1f, 0.1f});
-  keep_typical(c, 0.6f);
-  EXPECT_THAT(ids(c), testing::ElementsAre(0));
-}
-
-TEST(Penalties, RepeatFrequencyPresence) {
-  SamplingParams p;
-  p.repeat_penalty = 2;
-  p.frequency_penalty = 0.5f;
-  p.presence_penalty = 0.25f;
-  p.repeat_last_n = 3;
-  std::vector<float> l = {4, -4, 1, 1};
-  const std::vector<int32_t> history = {3, 0, 1, 0};  // the first lies outside the window
-  apply_penalties(l, history, p);
-  EXPECT_THAT(l, testing::ElementsAre(4 / 2.0f - 1.25f, -8 - 0.75f, 1, 1));
+              ElementsAre(0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u));
 }
 
 TEST(Sampler, GreedyTakesTheLowerIdOfATie) {
   SamplingParams p;
   p.temperature = 0;
   const std::vector<float> l = {1, 3, 3, 2};
-  EXPECT_EQ(*Sampler(p).sample(l, {}, 0), 1);
+  Sampler s(p);
+  EXPECT_EQ(*s.sample(l, {}, 0), 1);
+  EXPECT_THAT(ids(s.distribution()), ElementsAre(1));
+  EXPECT_EQ(s.logprob(1), 0);
+  EXPECT_EQ(s.logprob(2), -INFINITY);
+}
+
+TEST(Sampler, GreedySeesThePenaltiesWhereverTheyStand) {
+  SamplingParams p;
+  p.temperature = 0, p.presence_penalty = 5;
+  const std::vector<float> l = {1, 3, 2};
+  const std::vector<int32_t> history = {1};
+  EXPECT_EQ(*Sampler(p).sample(l, history, 1), 2);
+  p.samplers = {SamplerStage::kTopK, SamplerStage::kPenalties};
+  EXPECT_EQ(*Sampler(p).sample(l, history, 1), 2);
+  p.samplers = {};  // not listed: no penalties, greedy all the same
+  EXPECT_EQ(*Sampler(p).sample(l, history, 1), 1);
 }
 
 TEST(Sampler, DependsOnSeedAndPositionOnly) {
-  SamplingParams p;
-  p.top_k = 0, p.top_p = 1, p.min_p = 0, p.temperature = 1, p.seed = 42;
-  std::vector<float> l(100);
-  for (size_t i = 0; i < l.size(); ++i) l[i] = std::sin(static_cast<float>(i));
+  SamplingParams p = all_off();
+  p.seed = 42, p.xtc_probability = 0.5f, p.xtc_threshold = 0.01f;
+  const auto l = waves(100);
   Sampler a(p), b(p);
   std::vector<int32_t> first, second;
   for (uint64_t i = 0; i < 50; ++i) first.push_back(*a.sample(l, {}, i));
@@ -85,17 +75,76 @@ TEST(Sampler, DependsOnSeedAndPositionOnly) {
   EXPECT_NE(first[0], first[1]);
 }
 
+// Stages that do nothing change no draw, whether the candidates are sorted or not.
+TEST(Sampler, StagesThatKeepAllChangeNothing) {
+  SamplingParams p = all_off(), q = all_off();
+  q.top_k = 100'000, q.xtc_probability = 1, q.xtc_threshold = 0.5f, q.top_n_sigma = 1000, q.min_p = 1e-30f;
+  const auto l = waves(5000, 3);
+  Sampler a(p), b(q);
+  for (uint64_t i = 0; i < 300; ++i) ASSERT_EQ(*a.sample(l, {}, i), *b.sample(l, {}, i)) << i;
+}
+
+// Pearson's chi-square: sum of (n - expected)^2 / expected.
+double chi_square(const std::vector<int>& counts, const std::vector<double>& p, int n) {
+  double x = 0;
+  for (size_t i = 0; i < p.size(); ++i) x += (counts[i] - n * p[i]) * (counts[i] - n * p[i]) / (n * p[i]);
+  return x;
+}
+
 TEST(Sampler, FrequenciesFollowTheProbabilities) {
-  SamplingParams p;
-  p.top_k = 0, p.top_p = 1, p.min_p = 0, p.temperature = 1;
-  const std::vector<float> l = {std::log(0.6f), std::log(0.3f), std::log(0.1f)};
+  constexpr int kDraws = 40000, kIds = 50;
+  const auto l = waves(kIds, 1.5f);
+  for (uint64_t seed : {0u, 1u, 12345u}) {
+    SamplingParams p = all_off();
+    p.seed = seed;
+    Sampler s(p);
+    std::vector<int> counts(kIds);
+    for (uint64_t i = 0; i < kDraws; ++i) ++counts[static_cast<size_t>(*s.sample(l, {}, i))];
+    std::vector<double> want(kIds);
+    for (const auto& x : s.distribution()) want[static_cast<size_t>(x.id)] = static_cast<double>(x.p);
+    // 49 degrees of freedom: above 94.6 in one of 10,000 cases.
+    EXPECT_LT(chi_square(counts, want, kDraws), 94.6) << seed;
+  }
+}
+
+TEST(Sampler, XtcHappensAsOftenAsItShould) {
+  SamplingParams p = all_off();
+  p.xtc_probability = 0.3f, p.xtc_threshold = 0.2f;
+  const std::vector<double> q = {0.45, 0.3, 0.15, 0.1};  // the second is the last above the threshold: the first goes
+  std::vector<float> l;
+  for (double x : q) l.push_back(static_cast<float>(std::log(x)));
   Sampler s(p);
-  int counts[3] = {};
-  for (uint64_t i = 0; i < 20000; ++i) ++counts[*s.sample(l, {}, i)];
-  // Five standard deviations of a binomial with n = 20000 are at most 5 * sqrt(20000 / 4) = 354.
-  EXPECT_NEAR(counts[0], 12000, 354);
-  EXPECT_NEAR(counts[1], 6000, 354);
-  EXPECT_NEAR(counts[2], 2000, 354);
+  constexpr int kDraws = 40000;
+  std::vector<int> counts(4);
+  for (uint64_t i = 0; i < kDraws; ++i) ++counts[static_cast<size_t>(*s.sample(l, {}, i))];
+  std::vector<double> want = {0.7 * q[0]};
+  for (size_t i = 1; i < 4; ++i) want.push_back(0.7 * q[i] + 0.3 * q[i] / (1 - q[0]));
+  EXPECT_LT(chi_square(counts, want, kDraws), 21.1);  // 3 degrees of freedom: above it in one of 10,000 cases
+}
+
+TEST(Sampler, MaskForbidsBeforeEverything) {
+  SamplingParams p = all_off();
+  p.top_k = 3;
+  std::vector<float> l(70);
+  for (size_t i = 0; i < l.size(); ++i) l[i] = static_cast<float>(i);
+  std::vector<uint32_t> mask = {1u << 31, 1u << 0 | 1u << 31, 0};  // 31, 32, 63
+  Sampler s(p);
+  ASSERT_TRUE(s.sample(l, {}, 0, mask).ok());
+  EXPECT_THAT(ids(s.distribution()), ElementsAre(63, 32, 31));
+  mask = {0, 0, 0xffffffffu};
+  ASSERT_TRUE(s.sample(l, {}, 0, mask).ok());
+  EXPECT_THAT(ids(s.distribution()), ElementsAre(69, 68, 67));
+  p.temperature = 0;
+  mask = {1u << 5, 0, 0};
+  EXPECT_EQ(*Sampler(p).sample(l, {}, 0, mask), 5);
+  mask = {0, 0, 0};
+  auto none = s.sample(l, {}, 0, mask);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().message, HasSubstr("leave no token"));
+  mask = {1, 1};
+  none = s.sample(l, {}, 0, mask);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().message, HasSubstr("mask of 2 words, expected 3"));
 }
 
 TEST(Sampler, BiasForbidsAndBadLogitsAreErrors) {
@@ -108,24 +157,82 @@ TEST(Sampler, BiasForbidsAndBadLogitsAreErrors) {
   EXPECT_FALSE(Sampler(p).sample(l, {}, 0).ok());
   l[0] = INFINITY;
   EXPECT_FALSE(Sampler(p).sample(l, {}, 0).ok());
+  p.repeat_penalty = 1.1f;
+  EXPECT_FALSE(Sampler(p).sample(l, std::vector<int32_t>{0}, 0).ok());
   p.logit_bias = {{7, 1.0f}};
   EXPECT_FALSE(Sampler(p).sample(l, {}, 0).ok());
+  p.logit_bias = {{0, -INFINITY}, {1, -INFINITY}, {2, -INFINITY}};
+  l[0] = 1;
+  EXPECT_THAT(Sampler(p).sample(l, {}, 0).error().message, HasSubstr("leave no token"));
+  EXPECT_FALSE(Sampler(p).sample({}, {}, 0).ok());
 }
 
-TEST(Sampler, RangesAreChecked) {
-  SamplingParams p;
-  EXPECT_TRUE(check_sampling(p).ok());
-  p.top_p = 0;
-  EXPECT_FALSE(check_sampling(p).ok());
-  p = {};
-  p.temperature = -1;
-  EXPECT_FALSE(check_sampling(p).ok());
-  p = {};
-  p.temperature = NAN;
-  EXPECT_FALSE(check_sampling(p).ok());
-  p = {};
-  p.top_k = -5;
-  EXPECT_FALSE(check_sampling(p).ok());
+// Draws, goes back, draws again: a guess that was wrong leaves no trace.
+TEST(Sampler, StateGoesBack) {
+  for (int32_t mirostat : {0, 1, 2}) {
+    SamplingParams p = all_off();
+    p.mirostat = mirostat;
+    if (mirostat == 0) p.adaptive_target = 0.3f;
+    ASSERT_TRUE(check_sampling(p).ok());
+    const auto a = waves(300, 4), b = waves(200, 2);
+    Sampler plain(p), guessing(p);
+    for (uint64_t i = 0; i < 30; ++i) {
+      const SamplerState before = guessing.state();
+      ASSERT_TRUE(guessing.sample(b, {}, i).ok());
+      ASSERT_TRUE(guessing.sample(b, {}, i + 1).ok());
+      EXPECT_FALSE(guessing.state() == before);
+      guessing.restore(before);
+      ASSERT_EQ(*guessing.sample(a, {}, i), *plain.sample(a, {}, i));
+      ASSERT_TRUE(guessing.state() == plain.state());
+    }
+  }
+}
+
+TEST(Sampler, MirostatHoldsTheSurprise) {
+  for (int32_t version : {1, 2}) {
+    SamplingParams p = all_off();
+    p.mirostat = version, p.mirostat_tau = 3;
+    std::vector<float> l(2000);
+    for (size_t i = 0; i < l.size(); ++i) l[i] = -1.1f * std::log(static_cast<float>(i + 1));
+    Sampler s(p);
+    double surprise = 0;
+    for (uint64_t i = 0; i < 2000; ++i) surprise -= static_cast<double>(s.logprob(*s.sample(l, {}, i))) / std::log(2.0);
+    EXPECT_NEAR(surprise / 2000, 3, 0.1) << version;
+  }
+}
+
+TEST(Sampler, ExtremeRowsDrawSomething) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  const std::vector<std::vector<float>> rows = {
+      {kMax, -kMax, 0, kMax},         {-kMax, -kMax},           {0}, {1e-45f, -1e-45f, 0},
+      std::vector<float>(1000, 7.0f), {-INFINITY, 3, -INFINITY}};
+  std::vector<SamplingParams> all(12, all_off());
+  all[0].temperature = 1e-38f;
+  all[1].temperature = 100;
+  all[2].mirostat = 1;
+  all[3].mirostat = 2;
+  all[4].adaptive_target = 0.9f;
+  all[5].top_n_sigma = 1e-6f;
+  all[6].typical_p = 0.01f;
+  all[7].xtc_probability = 1, all[7].xtc_threshold = 0;
+  all[8].dry_multiplier = 100, all[8].dry_base = 100, all[8].dry_allowed_length = 0;
+  all[9].repeat_penalty = 0.01f, all[9].frequency_penalty = -100,
+  all[9].samplers = {SamplerStage::kTopK, SamplerStage::kPenalties};
+  all[10].dynatemp_range = 100, all[10].dynatemp_exponent = 0, all[10].min_keep = 1'000'000'000, all[10].min_p = 1;
+  all[11].temperature = 1e-3f, all[11].dynatemp_range = 1, all[11].top_p = 1e-6f;
+  const std::vector<int32_t> history(500, 1);
+  for (const auto& p : all) {
+    ASSERT_TRUE(check_sampling(p).ok()) << check_sampling(p).error().message;
+    for (const auto& row : rows) {
+      Sampler s(p);
+      for (uint64_t i = 0; i < 20; ++i) {
+        const auto id = s.sample(row, history, i);
+        ASSERT_TRUE(id.ok()) << id.error().message;
+        ASSERT_LT(static_cast<size_t>(*id), row.size());
+        EXPECT_GT(s.logprob(*id), -INFINITY);
+      }
+    }
+  }
 }
 
 }  // namespace
