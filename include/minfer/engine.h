@@ -103,6 +103,7 @@ class Engine {
   Status check_idle(bool clear = false);
 
  private:
+  friend class ChatSession;
   explicit Engine(std::unique_ptr<EngineImpl> impl);
   std::unique_ptr<EngineImpl> impl_;
 };

@@ -52,15 +52,21 @@ double EngineImpl::now_ms() const { return static_cast<double>(now_ns() - start_
 
 bool EngineImpl::take_inbox() {
   std::vector<StatePtr> fresh;
+  std::vector<Task> tasks;
   bool closing;
   {
     const std::lock_guard lock(mutex_);
     fresh.swap(inbox_);
+    tasks.swap(tasks_);
     std::move(idle_inbox_.begin(), idle_inbox_.end(), std::back_inserter(idle_questions_));
     idle_inbox_.clear();
     closing = closing_;
   }
   for (const StatePtr& s : fresh) start(s);
+  for (Task& t : tasks) {
+    (*t.run)(*runner_);
+    t.done.set_value(true);
+  }
   if (closing) {
     for (const auto& [raw, s] : live_) s->cancelled.store(true, std::memory_order_relaxed);
   }
@@ -159,6 +165,18 @@ std::future<Status> EngineImpl::ask_idle(bool clear) {
   }
   doorbell_->ring();
   return answer;
+}
+
+bool EngineImpl::between_steps(const std::function<void(Runner&)>& task) {
+  std::future<bool> done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) return false;
+    tasks_.push_back({&task, {}});
+    done = tasks_.back().done.get_future();
+  }
+  doorbell_->ring();
+  return done.get();
 }
 
 void EngineImpl::publish_stats(double step_ms) {

@@ -27,6 +27,8 @@ struct EngineImpl final : private SchedulerHost {
   Result<std::shared_ptr<RequestState>> submit(Request request);
   Result<std::shared_ptr<RequestState>> submit(EmbedRequest request);
   std::future<Status> ask_idle(bool clear);
+  // Runs `task` on the engine's thread, between two steps, and waits for it. False: the engine is closing.
+  bool between_steps(const std::function<void(Runner&)>& task);
   EngineStats stats() const;
 
   const Model& model() const { return *model_; }
@@ -34,6 +36,10 @@ struct EngineImpl final : private SchedulerHost {
 
  private:
   using StatePtr = std::shared_ptr<RequestState>;
+  struct Task {
+    const std::function<void(Runner&)>* run;
+    std::promise<bool> done;
+  };
   struct IdleQuestion {
     bool clear;
     std::promise<Status> answer;
@@ -113,6 +119,7 @@ struct EngineImpl final : private SchedulerHost {
   mutable std::mutex mutex_;
   std::vector<StatePtr> inbox_;  // guarded by mutex_, like all below
   std::vector<IdleQuestion> idle_inbox_;
+  std::vector<Task> tasks_;
   bool closing_ = false;
   int32_t n_unfinished_ = 0;
   int64_t n_refused_ = 0;

@@ -26,16 +26,19 @@ Result<std::string> model_sha256(const Model& model) {
   return to_hex(hash.finish());
 }
 
-Result<PageStore> open_page_store(const Model& model, const Runner& runner, const EngineOptions& options) {
+Result<std::string> cache_identity(const Model& model, const Runner& runner) {
   const KvShape& kv = runner.kv_shape();
+  return fmt::format("model sha256 {}\nnumerics {}\nlayers {}\nkv heads {} of {}\npage {}\ntypes {} {}\n",
+                     MINFER_TRY(model_sha256(model)), kNumericsVersion, kv.n_layer, kv.n_head_kv, kv.head_dim,
+                     kv.page_size, dtype_info(kv.type_k).name, dtype_info(kv.type_v).name);
+}
+
+Result<PageStore> open_page_store(const Model& model, const Runner& runner, const EngineOptions& options) {
   PageStoreOptions o;
   o.dir = options.kv_store;
-  // Devices and instruction sets give the same bits (docs/numerics.md), so they are not part of it.
-  o.identity = fmt::format("model sha256 {}\nnumerics {}\nlayers {}\nkv heads {} of {}\npage {}\ntypes {} {}\n",
-                           MINFER_TRY(model_sha256(model)), kNumericsVersion, kv.n_layer, kv.n_head_kv, kv.head_dim,
-                           kv.page_size, dtype_info(kv.type_k).name, dtype_info(kv.type_v).name);
-  o.page_size = kv.page_size;
-  o.payload_bytes = kv.page_bytes();
+  o.identity = MINFER_TRY(cache_identity(model, runner));
+  o.page_size = runner.kv_shape().page_size;
+  o.payload_bytes = runner.kv_shape().page_bytes();
   o.max_bytes = options.kv_store_bytes;
   return PageStore::open(std::move(o));
 }

@@ -14,6 +14,10 @@ namespace minfer {
 // Errors: kUnsupported for a model that is in no file; what the system says.
 Result<std::string> model_sha256(const Model& model);
 
+// What decides the bytes of a page: model, numerics version, cache types and sizes, in words. Devices and instruction
+// sets give the same bits (docs/numerics.md), so they are not part of it.
+Result<std::string> cache_identity(const Model& model, const Runner& runner);
+
 // The store of options.kv_store for this model on this runner.
 Result<PageStore> open_page_store(const Model& model, const Runner& runner, const EngineOptions& options);
 

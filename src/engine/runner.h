@@ -88,7 +88,7 @@ class Runner {
     GraphParams params;
     std::unique_ptr<Plan> plan;
   };
-  static constexpr size_t kMaxPlans = 32;
+  static constexpr size_t kMaxPlans = 64;
 
   const Model* model_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;

@@ -192,6 +192,7 @@ void Scheduler::plan_prompts(SchedulerHost& host) {
       budget = rows == 0 ? most
                          : time_.prefill_budget(rows, run->stored, kStallShare * options_.max_stall_ms,
                                                 std::min(kLeastPart, most), most);
+      if (budget < most && budget > kLeastPart) budget -= budget % kLeastPart;  // few sizes, so that plans come again
     }
     const int32_t n = std::min({run->known - run->stored, budget, run->max_part});
     if (n <= 0) break;

@@ -151,6 +151,33 @@ void KvTables::remember(int32_t seq, std::span<const int32_t> ids) {
   }
 }
 
+RadixTree::Node KvTables::walk(std::span<const int32_t> ids) const {
+  auto node = RadixTree::kRoot;
+  const auto n = static_cast<int32_t>(ids.size()) / options_.page_size;
+  for (int32_t p = 0; p < n && node != RadixTree::kNone; ++p) node = tree_.child(node, page_ids(ids, p));
+  return node;
+}
+
+int32_t KvTables::find(std::span<const int32_t> ids) const {
+  const auto node = walk(ids);
+  return node == RadixTree::kNone || node == RadixTree::kRoot ? -1 : tree_.page(node);
+}
+
+int32_t KvTables::adopt(std::span<const int32_t> ids) {
+  const auto size = static_cast<size_t>(options_.page_size);
+  MINFER_DCHECK(!ids.empty() && ids.size() % size == 0);
+  const auto parent = walk(ids.first(ids.size() - size));
+  if (parent == RadixTree::kNone || tree_.child(parent, ids.last(size)) != RadixTree::kNone) return -1;
+  tree_.pin(parent);  // making room must not take it
+  const int32_t page = take();
+  if (page >= 0) {
+    tree_.insert(parent, ids.last(size), page);
+    pool_.give(page);  // the tree's alone
+  }
+  tree_.unpin(parent);
+  return page;
+}
+
 Status KvTables::check_integrity() const {
   std::vector<int32_t> owners(static_cast<size_t>(pool_.pages_total()), 0);
   MINFER_TRY(tree_.check_integrity(owners));

@@ -52,6 +52,13 @@ class KvTables {
   int32_t length(int32_t seq) const { return at(seq).length; }
   std::span<const int32_t> pages(int32_t seq) const { return at(seq).pages; }
 
+  // For rows that come from elsewhere: a page of the tree for the last page_size of `ids`, after those before them. The
+  // caller writes its rows before anything else happens. -1: it is there already, the page before it is not, or there
+  // is no room. Requires: whole pages of ids.
+  int32_t adopt(std::span<const int32_t> ids);
+  // The page that holds the last page_size of `ids` in the tree, -1 when it is not there.
+  int32_t find(std::span<const int32_t> ids) const;
+
   // --- all ---
   void forget_prefixes() { tree_.clear(); }  // of sequences that are closed
   int32_t page_size() const { return options_.page_size; }
@@ -80,6 +87,7 @@ class KvTables {
   const Table& at(int32_t seq) const { return tables_[static_cast<size_t>(seq)]; }
   int32_t take();                            // a free page, if need be from the tree; -1
   void leave_tree(Table& t, int32_t pages);  // keeps the first `pages` pages in the tree pinned, and no more
+  RadixTree::Node walk(std::span<const int32_t> ids) const;  // whole pages from the root; kNone
   std::span<const int32_t> page_ids(std::span<const int32_t> ids, int32_t page) const;
 
   KvTablesOptions options_;

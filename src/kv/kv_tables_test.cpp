@@ -155,6 +155,27 @@ TEST(KvTables, TheLeastRecentlyUsedPrefixGoesFirst) {
   EXPECT_TRUE(s.tables.check_integrity().ok());
 }
 
+TEST(KvTables, PagesFromElsewhere) {
+  Store s(3, 1);
+  const auto ids = count_up(16);
+  const auto first = [&](size_t n) { return std::span<const int32_t>(ids).first(n); };
+  EXPECT_EQ(s.tables.adopt(first(8)), -1);  // the page before it is missing
+  for (size_t n : {4, 8, 12}) {
+    const int32_t page = s.tables.adopt(first(n));
+    ASSERT_GE(page, 0);
+    for (size_t i = 0; i < 4; ++i) s.row(page * kPageSize + static_cast<int32_t>(i)) = row_of(ids, n - 4 + i);
+    EXPECT_EQ(s.tables.find(first(n)), page);
+    EXPECT_EQ(s.tables.adopt(first(n)), -1);  // there already
+  }
+  EXPECT_EQ(s.tables.adopt(first(16)), -1);  // only its own path could go
+  const int32_t a = *s.tables.open();
+  EXPECT_EQ(s.tables.attach(a, ids, 16), 12);
+  expect_rows(s, a, ids);
+  EXPECT_TRUE(s.tables.check_integrity().ok());
+  s.tables.close(a);
+  EXPECT_EQ(s.tables.find(count_up(4, 1)), -1);
+}
+
 TEST(KvTables, SequencesAreCounted) {
   Store s(2, 1);
   ASSERT_TRUE(s.tables.open().ok());

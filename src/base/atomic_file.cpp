@@ -1,0 +1,64 @@
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace minfer {
+namespace {
+
+Error failed(const std::string& path, int code) {
+  return make_error(ErrorCode::kIo, "'{}': cannot write: {}", path, std::strerror(code));
+}
+
+}  // namespace
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  struct stat st {};
+  if (path.empty() || path.back() == '/' || path.find('\0') != std::string::npos)
+    return make_error(ErrorCode::kInvalidArgument, "'{}': expected the name of a file", path);
+  if (::stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
+    return make_error(ErrorCode::kIo, "'{}': cannot write: it is not a regular file", path);
+  const size_t slash = path.rfind('/');
+  std::string temporary = (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + ".minfer-XXXXXX";
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return failed(path, errno);
+  return AtomicFile(path, std::move(temporary), fd);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& o) noexcept
+    : path_(std::move(o.path_)), temporary_(std::move(o.temporary_)), fd_(o.fd_) {
+  o.fd_ = -1;
+  o.temporary_.clear();
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return failed(path_, n < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status AtomicFile::commit() {
+  if (::fsync(fd_) != 0) return failed(path_, errno);
+  const int fd = fd_;
+  fd_ = -1;
+  if (::close(fd) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) return failed(path_, errno);
+  temporary_.clear();
+  return {};
+}
+
+}  // namespace minfer
