@@ -13,11 +13,6 @@ RadixTree::RadixTree(PagePool& pool, int32_t page_size) : pool_(pool), page_size
   ids_.resize(page_size_);
 }
 
-RadixTree::~RadixTree() {
-  clear();
-  MINFER_DCHECK(n_nodes_ == 0);
-}
-
 std::span<const int32_t> RadixTree::ids(Node node) const {
   return {ids_.data() + static_cast<size_t>(node) * page_size_, page_size_};
 }

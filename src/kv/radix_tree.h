@@ -24,7 +24,6 @@ class RadixTree {
 
   // `pool` outlives the tree; the tree is one owner of each of its pages.
   RadixTree(PagePool& pool, int32_t page_size);
-  ~RadixTree();  // gives its pages back. Requires: nothing is pinned
   RadixTree(const RadixTree&) = delete;
   RadixTree& operator=(const RadixTree&) = delete;
 
