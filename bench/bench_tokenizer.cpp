@@ -2,6 +2,7 @@
 //   bench_tokenizer VOCABULARY TEXTS [ROUNDS]     VOCABULARY: a GGUF file or a tokenizer.json; TEXTS: ended by NULs
 // Prints one JSON line: {"load_ms": [...], "encode_ms": [...], "bytes": n, "tokens": n, "ids_hash": "..."}.
 // bench/tokenizer_speed.py compares it with Hugging Face's tokenizers.
+// Layers: tokenizer
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
