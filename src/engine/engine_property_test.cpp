@@ -148,6 +148,13 @@ class Mix {
     s.seed = random_();
     s.top_k = pick<int32_t>({0, 5, 40});
     if (below(3) == 0) s.repeat_penalty = 1.2f, s.repeat_last_n = pick<int32_t>({-1, 8, 64});
+    if (below(5) == 0) {  // samplers that remember what they drew
+      s.mirostat = 1 + below(2), s.mirostat_tau = 3;
+    } else if (below(5) == 0) {
+      s.adaptive_target = 0.3f;
+    }
+    if (below(5) == 0) s.dry_multiplier = 0.8f, s.dry_allowed_length = 1;
+    if (s.mirostat == 0 && below(5) == 0) s.xtc_probability = 0.5f;
     if (below(5) == 0) s.logit_bias = {{below(n_vocab_), 3.0f}, {below(n_vocab_), -2.0f}};
     if (below(6) == 0) {  // ids of one parity only, changing with each token
       r.mask = [](int32_t choice, std::span<const int32_t> generated, std::span<float> logits) -> Status {
