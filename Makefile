@@ -54,8 +54,8 @@ build: build/release/build.ninja ## release build of everything, into build/rele
 	@ninja -C build/release -j $(JOBS) >&2
 
 .PHONY: install
-install: build ## copy the program to PREFIX/bin (default /usr/local)
-	install -D -m 755 $(BIN) '$(DESTDIR)$(PREFIX)/bin/minfer'
+install: build ## install program, headers, library and CMake package under PREFIX (default /usr/local)
+	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' >&2
 
 .PHONY: clean
 clean: ## remove build/
