@@ -237,7 +237,7 @@ Result<int> run(const ChatFlags& f) {
   PromptOptions prompt;
   if (!f.template_file.empty()) prompt.template_source = MINFER_TRY(template_source(f.template_file));
   auto model = MINFER_TRY(open_model(f.model));
-  MINFER_TRY(check_bias(sampling, model->hparams().n_vocab));
+  MINFER_TRY(f.sampling.fit(sampling, model->tokenizer(), model->hparams().n_vocab));
   MINFER_TRY(check_template(*model, prompt, f.system));
   Loaded loaded = MINFER_TRY(load(std::move(model), f.engine));
   if (f.engine.stats) std::fprintf(stderr, "seed: %llu\n", static_cast<unsigned long long>(sampling.seed));

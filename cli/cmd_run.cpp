@@ -44,7 +44,7 @@ Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, c
 }
 
 Result<int> run(const RunFlags& f) {
-  const SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
+  SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
   if (f.no_template && !(f.template_file.empty() && f.system.empty())) {
     return make_error(ErrorCode::kInvalidArgument, "--no-template and {} contradict each other",
                       f.system.empty() ? "--template" : "--system (it needs a template)");
@@ -54,7 +54,7 @@ Result<int> run(const RunFlags& f) {
   if (!f.has_prompt || f.prompt == "-") text = MINFER_TRY(read_stdin(kMaxPromptBytes));
   Loaded loaded = MINFER_TRY(load(f.model, f.engine));
   const auto ids = MINFER_TRY(prompt_ids(f, *loaded.model, text));
-  MINFER_TRY(check_bias(sampling, loaded.runner->n_vocab()));
+  MINFER_TRY(f.sampling.fit(sampling, loaded.model->tokenizer(), loaded.runner->n_vocab()));
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "the prompt is empty");
   Runner& runner = *loaded.runner;
   if (ids.size() >= static_cast<size_t>(runner.n_ctx())) {

@@ -66,10 +66,17 @@ struct EngineFlags {
 
 struct SamplingFlags {
   SamplingParams params;
-  std::vector<std::string> logit_bias;  // "id=value" or "id=-inf"
-  std::optional<uint64_t> seed;         // absent: a fresh one, printed with --stats
+  std::vector<std::string> logit_bias;    // "id=value" or "id=-inf"
+  std::vector<std::string> dry_breakers;  // escaped; "none" clears the list, empty: the usual ones
+  std::string samplers;                   // "top_k;temperature"; empty: the usual order
+  std::optional<uint64_t> seed;           // absent: a fresh one, printed with --stats
   void add_to(CLI::App& app);
+  // Everything that can be told without a model.
   Result<SamplingParams> resolve() const;
+  // What needs its vocabulary: DRY's breakers as ids. Errors: a --logit-bias for a token that the model does not have.
+  // `tokenizer` may be null.
+  Status fit(SamplingParams& params, const Tokenizer* tokenizer, int32_t n_vocab) const;
+  Result<std::vector<std::string>> breaker_texts() const;
 };
 // Errors: a --logit-bias for a token that the model does not have.
 Status check_bias(const SamplingParams& params, int32_t n_vocab);

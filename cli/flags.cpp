@@ -4,10 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <random>
 
 #include "base/error.h"
 #include "common.h"
@@ -169,55 +167,6 @@ Result<RunnerOptions> EngineFlags::options() const {
     o.plan.forced_kernels.emplace_back(item.substr(0, colon), item.substr(colon + 1));
   }
   return o;
-}
-
-void SamplingFlags::add_to(CLI::App& app) {
-  constexpr Range kLastN = {-1, 1'000'000'000}, kTopK = {0, 1'000'000'000};
-  add_real(app, "--temp", params.temperature, "temperature; 0 = greedy")->group("Sampling");
-  add_integer(app, "--top-k", params.top_k, kTopK, "keep the k likeliest tokens; 0 = all", true)->group("Sampling");
-  add_real(app, "--top-p", params.top_p, "keep the likeliest tokens that hold this much probability; 1 = all")
-      ->group("Sampling");
-  add_real(app, "--min-p", params.min_p, "drop tokens below this fraction of the likeliest; 0 = none")
-      ->group("Sampling");
-  add_real(app, "--typical-p", params.typical_p, "locally typical sampling; 1 = off")->group("Sampling");
-  add_real(app, "--repeat-penalty", params.repeat_penalty, "penalty on recent tokens, 0.01 to 100; 1 = off")
-      ->group("Sampling");
-  add_integer(app, "--repeat-last-n", params.repeat_last_n, kLastN,
-              "how many recent tokens the penalties see; -1 = all", true)
-      ->group("Sampling");
-  add_real(app, "--frequency-penalty", params.frequency_penalty, "penalty per occurrence; 0 = off")->group("Sampling");
-  add_real(app, "--presence-penalty", params.presence_penalty, "penalty for having occurred; 0 = off")
-      ->group("Sampling");
-  add_texts(app, "--logit-bias", logit_bias, "ID=VALUE added to a token's logit (-inf forbids it); may be repeated")
-      ->group("Sampling");
-  add_seed(app, "--seed", seed, "seed of the random numbers (default: a fresh one)")->group("Sampling");
-}
-
-Result<SamplingParams> SamplingFlags::resolve() const {
-  SamplingParams p = params;
-  for (const auto& item : logit_bias) {
-    constexpr Range kIds = {0, INT32_MAX};
-    const size_t eq = item.find('=');
-    const std::string value = eq == std::string::npos ? "" : item.substr(eq + 1);
-    const auto id = parse_integer(item.substr(0, eq), kIds);
-    const auto bias = value == "-inf" ? Result<float>(-INFINITY) : parse_real(value);
-    if (!id.ok() || !bias.ok()) {
-      return make_error(ErrorCode::kInvalidArgument, "--logit-bias: found '{}', expected ID=VALUE", item);
-    }
-    p.logit_bias.emplace_back(static_cast<int32_t>(*id), *bias);
-  }
-  p.seed = seed ? *seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
-  MINFER_TRY(check_sampling(p));
-  return p;
-}
-
-Status check_bias(const SamplingParams& params, int32_t n_vocab) {
-  for (const auto& [id, bias] : params.logit_bias) {
-    if (id >= n_vocab) {
-      return make_error(ErrorCode::kInvalidArgument, "--logit-bias: found token {}, expected 0 to {}", id, n_vocab - 1);
-    }
-  }
-  return {};
 }
 
 }  // namespace minfer::cli

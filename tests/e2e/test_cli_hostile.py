@@ -55,6 +55,23 @@ class Numbers(Cli):
         self.fails(2, "run", BPE, "x", "--logit-bias", "99999=1", says="expected 0 to")
         self.ok("run", "--logit-bias", "5=-inf", BPE, "x", *GREEDY)  # one value, never the model
 
+    def test_samplers(self):
+        for flags, says in (("--samplers top_q", "expected names out of penalties, dry"), ("--samplers top_k;", "found ''"),
+                            ("--samplers top_k;top_k", "'top_k' twice"), ("--mirostat 3", "expected 0 to 2"),
+                            ("--mirostat 1 --xtc-probability 0.1", "together with xtc_probability"),
+                            ("--xtc-threshold 2", "expected 0 to 1"), ("--adaptive-decay 1", "expected 0 to 0.99"),
+                            ("--dry-base 0.5", "expected 1 to 100"), ("--dry-sequence-breaker a\\q", "after a backslash"),
+                            ("--dry-sequence-breaker " + 41 * "x", "found 41 bytes")):
+            self.fails(2, "run", BPE, "x", "--seed", "1", *flags.split(), says=says)
+        plain = self.ok("run", BPE, "hello", "--seed", "1", "-n", "8").out
+        for flags in ("--top-n-sigma -1", "--min-keep 0 --xtc-threshold 0.9", "--dry-multiplier 0 --mirostat 0"):
+            self.assertEqual(self.ok("run", BPE, "hello", "--seed", "1", "-n", "8", *flags.split()).out, plain)
+        for flags in ("--mirostat 1", "--mirostat 2 --mirostat-ent 3", "--dry-multiplier 1 --dry-sequence-breaker \\n",
+                      "--xtc-probability 1", "--dynatemp-range 0.5 --dynatemp-exp 2", "--adaptive-target 0.3",
+                      "--samplers temp;top_k", "--top-n-sigma 1 --typical-p 0.9 --min-keep 3"):
+            args = ("run", BPE, "hello", "--seed", "1", "-n", "8", *flags.split())
+            self.assertEqual(self.ok(*args).out, self.ok(*args).out)
+
     def test_the_last_one_counts(self):
         want = self.ok("run", BPE, "hello", "--temp", "0", "-n", "3").out
         self.assertEqual(self.ok("run", BPE, "hello", "--temp", "2", "--temp", "0", "-n", "1", "-n", "3", "--stats", "--stats").out, want)
