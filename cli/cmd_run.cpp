@@ -10,8 +10,10 @@
 #include "base/memory_info.h"
 #include "common.h"
 #include "engine/generate.h"
+#include "model_hash.h"
 #include "options.h"
 #include "prompt.h"
+#include "server/stamp.h"
 #include "stats.h"
 
 namespace minfer::cli {
@@ -25,7 +27,7 @@ struct RunFlags {
   SamplingFlags sampling;
   std::string model, prompt, system, template_file;
   int predict = -1;
-  bool no_template = false, ignore_eos = false, special = false, has_prompt = false;
+  bool no_template = false, ignore_eos = false, special = false, has_prompt = false, stamp = false;
 };
 
 Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, const std::string& text) {
@@ -43,8 +45,30 @@ Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, c
   return chat_ids(model, messages, options);
 }
 
+// What `minfer replay` needs to make the answer again.
+Result<nlohmann::ordered_json> stamp_of(const Loaded& loaded, std::span<const int32_t> prompt,
+                                        const GenerateOptions& options, const Generated& g) {
+  const KvShape& kv = loaded.runner->kv_shape();
+  const StampedModel model = {MINFER_TRY(model_sha256(*loaded.model->file())), std::string(dtype_info(kv.type_k).name),
+                              std::string(dtype_info(kv.type_v).name)};
+  Request request;
+  request.prompt.assign(prompt.begin(), prompt.end());
+  request.sampling = options.sampling;
+  request.max_tokens = options.max_tokens;
+  request.ignore_eos = options.ignore_eos;
+  request.show_control = options.show_control;
+  Choice choice;
+  choice.ids = g.ids;
+  choice.text = g.text;
+  choice.finish = g.finish;
+  return make_stamp(model, request, {choice});
+}
+
 Result<int> run(const RunFlags& f) {
   SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
+  if (f.stamp && !f.engine.json) {
+    return make_error(ErrorCode::kInvalidArgument, "--stamp: it is a part of the output of --json");
+  }
   if (f.no_template && !(f.template_file.empty() && f.system.empty())) {
     return make_error(ErrorCode::kInvalidArgument, "--no-template and {} contradict each other",
                       f.system.empty() ? "--template" : "--system (it needs a template)");
@@ -93,6 +117,9 @@ Result<int> run(const RunFlags& f) {
     j["finish_reason"] = finish_reason_name(g.finish);
     j["seed"] = sampling.seed;
     stats.add_to(j);
+    if (f.stamp && g.finish != FinishReason::kCancelled) {
+      j["minfer"] = MINFER_TRY(stamp_of(loaded, ids, options, g));
+    }
     std::printf("%s\n", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     if (g.text.empty() || g.text.back() != '\n') std::printf("\n");
@@ -124,6 +151,8 @@ void add_run(CLI::App& app, Exit exit) {
   sub->add_flag("--no-template", f->no_template, "continue the text as it is, without the chat template");
   add_special(*sub, f->special, "show control tokens; with --no-template also parse them in the prompt");
   sub->add_flag("--ignore-eos", f->ignore_eos, "do not stop at the end of the answer");
+  sub->add_flag("--stamp", f->stamp, "with --json: add what minfer replay needs to make the answer again")
+      ->group("Insight");
   f->engine.add_to(*sub);
   f->sampling.add_to(*sub);
   sub->footer(

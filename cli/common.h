@@ -49,6 +49,8 @@ void add_bench(CLI::App& app, Exit exit);
 void add_perplexity(CLI::App& app, Exit exit);
 void add_quantize(CLI::App& app, Exit exit);
 void add_list(CLI::App& app, Exit exit);
+void add_batch(CLI::App& app, Exit exit);
+void add_replay(CLI::App& app, Exit exit);
 
 // --- flags ---------------------------------------------------------------------------------------------------------
 // Device, threads, context, cache types, trace and dumps; the environment stands in for a flag that is not given

@@ -43,6 +43,8 @@ void add_commands(CLI::App& app, const Exit& exit) {
   add_logits(app, exit);
   add_perplexity(app, exit);
   add_bench(app, exit);
+  add_batch(app, exit);
+  add_replay(app, exit);
 }
 
 bool is_command(const CLI::App& app, const std::string& word) {

@@ -70,7 +70,7 @@ class Cli(unittest.TestCase):
 
 class Arguments(Cli):
     COMMANDS = ["run", "chat", "list", "inspect", "quantize", "tokenize", "detokenize", "template", "logits", "perplexity",
-                "bench"]
+                "bench", "batch", "replay"]
 
     def test_help_and_version(self):
         text = self.ok("--help").out

@@ -1,0 +1,194 @@
+// minfer replay FILE: computes recorded answers again and says whether every bit is the same.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <deque>
+
+#include "base/error.h"
+#include "batch_input.h"
+#include "chat/json.h"
+#include "common.h"
+#include "model_hash.h"
+#include "options.h"
+#include "server/stamp.h"
+#include "serving_flags.h"
+#include "tokenizer/stream_decode.h"
+
+namespace minfer::cli {
+namespace {
+
+constexpr size_t kWindow = 128;      // answers computed at once
+constexpr int kMaxDifferences = 10;  // shown
+
+struct ReplayFlags {
+  ServingFlags serving;
+  std::string file, model;
+  bool all = false;
+};
+
+struct Recorded {
+  std::string where;  // "line 3", "line 3, prompt 2"
+  Stamp stamp;
+  std::optional<Stream> stream;
+};
+
+// The stamps of one record: the line of a batch, a response body, what `run --json --stamp` printed, or a stamp.
+const chat::Value* stamps_of(const chat::Value& record) {
+  const chat::Value* response = record.find("response");
+  const chat::Value* body = response != nullptr ? response->find("body") : nullptr;
+  const chat::Value& holder = body != nullptr ? *body : record;
+  if (const chat::Value* stamp = holder.find("minfer")) return stamp;
+  return record.find("model_sha256") != nullptr ? &record : nullptr;
+}
+
+class Replay {
+ public:
+  explicit Replay(const ReplayFlags& flags) : flags_(flags) {}
+
+  Result<int> run() {
+    MINFER_TRY(flags_.serving.options());
+    BatchInput input = MINFER_TRY(BatchInput::open(flags_.file));
+    while (const auto line = MINFER_TRY(input.next())) {
+      if (interrupted()) return kInterrupted;
+      if (line->blank) continue;
+      MINFER_TRY_CTX(read(*line), fmt::format("'{}', line {}", flags_.file, line->number));
+      while (waiting_.size() >= kWindow) MINFER_TRY(compare());
+      if (n_differ_ > 0 && !flags_.all) break;
+    }
+    while (!waiting_.empty()) {
+      if (interrupted()) return kInterrupted;
+      MINFER_TRY(compare());
+    }
+    if (n_same_ + n_differ_ == 0) {
+      return make_error(ErrorCode::kCorrupt, "'{}': there is no stamped answer in it{}", flags_.file,
+                        n_without_ > 0 ? " (made with --no-stamp, or refused requests)" : "");
+    }
+    if (n_differ_ == 0) {
+      std::printf("the same, bit for bit: %lld answers, %lld tokens\n", static_cast<long long>(n_same_),
+                  static_cast<long long>(n_tokens_));
+    } else {
+      std::printf("%lld of %lld answers differ\n", static_cast<long long>(n_differ_),
+                  static_cast<long long>(n_differ_ + n_same_));
+    }
+    if (n_without_ > 0) {
+      std::fprintf(stderr, "minfer: %lld lines hold no stamp\n", static_cast<long long>(n_without_));
+    }
+    return n_differ_ == 0 ? kOk : kFailed;
+  }
+
+ private:
+  Status read(const BatchLine& line) {
+    if (line.too_long) return make_error(ErrorCode::kOutOfRange, "more than {} bytes", kMaxLineBytes);
+    const auto record = MINFER_TRY(of_file(chat::parse_json(line.text)));
+    const chat::Value* stamps = stamps_of(record);
+    if (stamps == nullptr) {
+      ++n_without_;
+      return {};
+    }
+    const std::string where = fmt::format("line {}", line.number);
+    if (!stamps->is_sequence()) return submit(where, *stamps);
+    for (size_t i = 0; i < stamps->items().size(); ++i) {
+      MINFER_TRY(submit(fmt::format("{}, prompt {}", where, i), stamps->items()[i]));
+      while (waiting_.size() >= kWindow) MINFER_TRY(compare());
+    }
+    return {};
+  }
+
+  Status submit(const std::string& where, const chat::Value& value) {
+    Recorded r{where, MINFER_TRY(of_file(read_stamp(value))), std::nullopt};
+    MINFER_TRY(open_engine(r.stamp.model));
+    Request request = replay_request(r.stamp);
+    request.on_event = [](const Event&) { return true; };  // the response has it all
+    r.stream = MINFER_TRY(of_file(engine_->submit(std::move(request))));
+    waiting_.push_back(std::move(r));
+    return {};
+  }
+
+  // The one engine of the file: all its answers come from one model.
+  Status open_engine(const StampedModel& model) {
+    if (engine_ != nullptr) {
+      if (model.sha256 == model_.sha256 && model.cache_type_k == model_.cache_type_k &&
+          model.cache_type_v == model_.cache_type_v)
+        return {};
+      return make_error(ErrorCode::kUnsupported, "another model, or another type of KV cache, than the lines before");
+    }
+    std::string name = flags_.model;
+    if (name.empty()) {
+      const auto known = model_with_sha256(model.sha256);
+      if (!known) {
+        return make_error(ErrorCode::kNotFound,
+                          "no model with the hash {} is known here; --model names the file or cached model",
+                          model.sha256);
+      }
+      name = *known;
+    }
+    auto opened = MINFER_TRY(open_model(name));
+    const std::string hash = MINFER_TRY(model_sha256(*opened->file()));
+    if (hash != model.sha256) {
+      return make_error(ErrorCode::kUnsupported, "made with the model of hash {}, '{}' has {}", model.sha256, name,
+                        hash);
+    }
+    EngineOptions options = MINFER_TRY(flags_.serving.options());
+    options.cache_type_k = model.cache_type_k;
+    options.cache_type_v = model.cache_type_v;
+    Progress bar("loading " + for_terminal(opened->name()), "B");
+    options.progress = [&](int64_t done, int64_t total) {
+      bar.update(done, total);
+      return !interrupted();
+    };
+    engine_ = MINFER_TRY(Engine::create(std::move(opened), options));
+    model_ = model;
+    return {};
+  }
+
+  std::string token(std::optional<int32_t> id) const {
+    if (!id) return "the end";
+    const Tokenizer* t = engine_->model().tokenizer();
+    if (t == nullptr || !t->valid(*id)) return std::to_string(*id);
+    return fmt::format("{} \"{}\"", *id, for_terminal(utf8_replace(t->piece(*id))));
+  }
+
+  Status compare() {
+    Recorded r = std::move(waiting_.front());
+    waiting_.pop_front();
+    const Response response = MINFER_TRY(r.stream->wait());
+    const auto difference = first_difference(r.stamp, response.choices);
+    if (!difference) {
+      ++n_same_;
+      n_tokens_ += response.generated_tokens;
+      return {};
+    }
+    if (++n_differ_ > kMaxDifferences) return {};
+    if (difference->token < 0) {
+      std::printf("%s: the same tokens, but another text\n", r.where.c_str());
+      return {};
+    }
+    std::printf("%s, choice %d, token %lld: recorded %s, now %s\n", r.where.c_str(), difference->choice,
+                static_cast<long long>(difference->token), token(difference->recorded).c_str(),
+                token(difference->again).c_str());
+    return {};
+  }
+
+  const ReplayFlags& flags_;
+  std::unique_ptr<Engine> engine_;
+  StampedModel model_;
+  std::deque<Recorded> waiting_;
+  int64_t n_same_ = 0, n_differ_ = 0, n_without_ = 0, n_tokens_ = 0;
+};
+
+}  // namespace
+
+void add_replay(CLI::App& app, Exit exit) {
+  auto f = std::make_shared<ReplayFlags>();
+  CLI::App* sub = app.add_subcommand("replay", "compute recorded answers again and compare every bit");
+  add_text(*sub, "file", f->file, "the output of minfer batch, or of minfer run --json --stamp")->required();
+  add_text(*sub, "--model,-m", f->model, "the model; found by its hash where minfer has seen it before");
+  sub->add_flag("--all", f->all, "go on after the first difference");
+  f->serving.add_to(*sub, /*with_cache_type=*/false);  // the record says which
+  sub->footer(
+      "Exit code 0: all answers are the same; 1: some differ, or could not be computed.\n\n"
+      "Example:\n  minfer run smollm2 \"Hello\" --json --stamp > answer.json\n  minfer replay answer.json");
+  on_run(
+      *sub, exit, [f] { return Replay(*f).run(); }, /*polls_interrupt=*/true);
+}
+
+}  // namespace minfer::cli
