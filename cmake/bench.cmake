@@ -1,5 +1,6 @@
 # Micro-benchmarks: bench/bench_*.cpp, one program each. A line "// Layers: chat" names the layers it is linked with;
 # without one it is the backend.
+find_package(CLI11 REQUIRED)
 file(GLOB bench_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/bench_*.cpp)
 foreach(source ${bench_sources})
   get_filename_component(name ${source} NAME_WE)
@@ -11,5 +12,5 @@ foreach(source ${bench_sources})
   endif()
   list(TRANSFORM layers PREPEND minfer_)
   add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE ${layers})
+  target_link_libraries(${name} PRIVATE ${layers} nlohmann_json::nlohmann_json CLI11::CLI11)
 endforeach()
