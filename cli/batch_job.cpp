@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 
 // One line may cost this much memory: some ten million tokens, or a million with twenty log-probabilities each.
 constexpr int64_t kMaxCost = int64_t{2} << 30;
+constexpr int64_t kChoiceBytes = 8192;  // what the engine keeps for a choice beside its ids
 constexpr int64_t kTokenBytes = 32;     // an id in memory and as text twice, and its piece of text
 constexpr int64_t kLogprobBytes = 160;  // one as JSON, with the token's text and bytes
 
@@ -176,6 +177,11 @@ Status BatchJob::check_cost() {
     const int64_t n_new = int64_t{r.n} * (r.max_tokens < 0 ? room : std::min<int64_t>(r.max_tokens, room));
     const int64_t per_token = kTokenBytes + (r.logprobs ? kLogprobBytes * (1 + r.top_logprobs) : 0);
     cost_ += n_new * per_token + n_prompt * (r.prompt_logprobs ? per_token : kTokenBytes);
+    // Each choice has its own copy of the prompt and of the sampling parameters.
+    size_t breakers = 0;
+    for (const auto& ids : r.sampling.dry_breakers) breakers += sizeof ids + ids.size() * sizeof(int32_t);
+    const size_t parameters = r.sampling.logit_bias.size() * sizeof r.sampling.logit_bias[0] + breakers;
+    cost_ += r.n * (kChoiceBytes + n_prompt * static_cast<int64_t>(sizeof(int32_t)) + static_cast<int64_t>(parameters));
     if (cost_ > kMaxCost) {
       return make_error(ErrorCode::kResourceExhausted,
                         "the answers may take {} bytes, a line at most {}: fewer choices, tokens or log-probabilities",
@@ -202,14 +208,27 @@ void BatchJob::start() {
       streams_.clear();  // cancels the others
       return;
     }
-    streams_.push_back(std::move(stream).value());
+    streams_.emplace_back(std::move(stream).value());
+    ++n_open_;
   }
 }
 
-bool BatchJob::done() const {
+bool BatchJob::done() {
   if (error_) return true;
   if (embeds()) return embeddings_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  return std::all_of(streams_.begin(), streams_.end(), [](const Stream& s) { return s.done(); });
+  for (size_t i = 0; n_open_ > 0 && i < streams_.size(); ++i) {
+    if (!streams_[i] || !streams_[i]->done()) continue;
+    auto response = streams_[i]->wait();
+    if (!response.ok()) {
+      error_ = std::move(response).error();
+      streams_.clear();
+      return true;
+    }
+    answered_[i].response = std::move(response).value();
+    streams_[i].reset();
+    --n_open_;
+  }
+  return n_open_ == 0;
 }
 
 Status BatchJob::collect(Json& body) {
@@ -223,7 +242,6 @@ Status BatchJob::collect(Json& body) {
     body = openai::embedding_reply(body_, e, options);
     return {};
   }
-  for (size_t i = 0; i < streams_.size(); ++i) answered_[i].response = MINFER_TRY(streams_[i].wait());
   body = openai::reply(body_, answered_, context_.prompt.model().tokenizer(), context_.prompt.format(), options);
   auto stamps = Json::array();
   for (const openai::Answered& a : answered_) {

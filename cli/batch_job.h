@@ -65,7 +65,8 @@ class BatchJob {
 
   // Hands the work to the engine.
   void start();
-  bool done() const;
+  // Takes the answers that are complete, so that the engine can let go of them. True: nothing is left to wait for.
+  bool done();
   // Requires: done(). The result's line, with its line end.
   std::string result();
 
@@ -92,10 +93,11 @@ class BatchJob {
   std::string reply_id_;
   LineRequest request_;
   openai::Body body_;
-  std::vector<openai::Answered> answered_;  // the requests; the responses once they are there
-  std::vector<Stream> streams_;
+  std::vector<openai::Answered> answered_;      // the requests; the responses once they are there
+  std::vector<std::optional<Stream>> streams_;  // one per prompt; empty once its answer is taken
   std::future<Result<Embeddings>> embeddings_;
   std::optional<Error> error_;
+  size_t n_open_ = 0;  // streams
   int64_t cost_ = 0, prompt_tokens_ = 0, cached_tokens_ = 0, generated_tokens_ = 0;
 };
 

@@ -56,10 +56,13 @@ class Batch {
 
   // Until every line has its result, or Ctrl-C.
   Status run() {
+    int reads = 0;
     while (!interrupted()) {
       const bool read = !at_end_ && has_room();
       if (read) MINFER_TRY(read_line());
-      const bool written = MINFER_TRY(write_done());
+      constexpr int kReadsPerLook = 32;  // looking costs something for each line in the window
+      const bool look = !read || ++reads % kReadsPerLook == 0;
+      const bool written = look && MINFER_TRY(write_done());
       if (jobs_.empty() && at_end_) break;
       if (read || written) continue;
       constexpr int kWaitMs = 10;  // an answer is complete a moment after its last event, and Ctrl-C rings no bell
@@ -104,11 +107,11 @@ class Batch {
   }
 
   Result<bool> write_done() {
-    bool any = false;
+    bool any = false, waits = false;  // waits: a line before it has no result yet
     for (auto it = jobs_.begin(); it != jobs_.end();) {
       BatchJob& job = **it;
-      if (!job.done()) {
-        if (in_order_) break;
+      if (!job.done() || (waits && in_order_)) {
+        waits = true;
         ++it;
         continue;
       }
