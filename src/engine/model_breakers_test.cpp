@@ -49,7 +49,8 @@ TEST_P(ModelBreakers, AreFoundInEncodedText) {
   EXPECT_EQ(trie.since_break(*plain), plain->size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Vocabularies, ModelBreakers, ::testing::Values("llama-spm", "gpt-2", "deepseek-coder", "falcon"));
+INSTANTIATE_TEST_SUITE_P(Vocabularies, ModelBreakers,
+                         ::testing::Values("llama-spm", "gpt-2", "deepseek-coder", "falcon"));
 
 }  // namespace
 }  // namespace minfer

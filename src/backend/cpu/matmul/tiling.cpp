@@ -153,8 +153,8 @@ void run_piece(const Activations& a, const Piece& p, uint8_t* unpacked) {
     }
     return;
   }
-  // The outputs of a tile stay in the cache from segment to segment: with the segments outside, a prefill of f16 rows of
-  // 3072 values took 2.5 % longer.
+  // The outputs of a tile stay in the cache from segment to segment: with the segments outside, a prefill of f16 rows
+  // of 3072 values took 2.5 % longer.
   for (int64_t g = p.group0; g < p.group1; g += step) {
     for (int64_t i = p.tile0; i < p.tile1; ++i) {
       set_tile(g, i);
