@@ -67,7 +67,11 @@ class LogprobLists {
     } else {
       values_.push_back(logprob_number(logprobs->logprob));
       Json top = Json::object();
-      for (const auto& [top_id, p] : logprobs->top) top[utf8_replace(piece_of(tokenizer_, top_id))] = logprob_number(p);
+      // Of ids with the same text the likeliest counts; the one drawn is always there, as at OpenAI.
+      for (const auto& [top_id, p] : logprobs->top) {
+        top.emplace(utf8_replace(piece_of(tokenizer_, top_id)), logprob_number(p));
+      }
+      if (!logprobs->top.empty()) top.emplace(tokens_.back(), logprob_number(logprobs->logprob));
       top_.push_back(std::move(top));
     }
     if (!decoder_ || !tokenizer_->valid(id)) return;

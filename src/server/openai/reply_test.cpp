@@ -180,6 +180,7 @@ TEST(OpenAiReply, Logprobs) {
   a.request.prompt = v.ids("hi");
   Choice c = choice_of(v, "\u00fcx");
   for (size_t i = 0; i < c.ids.size(); ++i) c.logprobs.push_back({-0.1f, {{c.ids[i], -0.1f}, {0, -INFINITY}}});
+  c.logprobs.back().top.erase(c.logprobs.back().top.begin());  // drawn, but none of the likeliest
   a.response.choices = {c};
   a.response.prompt_logprobs = {{-0.5f, {}}};
   Json j = reply(body, {a}, &v.tokenizer(), chat::AnswerFormat::detect(""), {.id = "x"});
@@ -197,6 +198,7 @@ TEST(OpenAiReply, Logprobs) {
   EXPECT_EQ(lists["token_logprobs"].dump(), "[null,-0.5,-0.1,-0.1,-0.1]");
   EXPECT_EQ(lists["text_offset"].dump(), "[0,1,2,2,3]");
   EXPECT_TRUE(lists["top_logprobs"][0].is_null());
+  EXPECT_EQ(lists["top_logprobs"][4].dump(), "{\"!\":-9999.0,\"x\":-0.1}");
 }
 
 TEST(OpenAiReply, IndicesAndUsageOverSeveralPrompts) {
