@@ -4,7 +4,7 @@
 //   bench_load MODEL [-t 60] [-s 16] [--kv-memory BYTES] [--seed 1] [--kv-store DIR]
 // Clients send prompts that share beginnings, of all lengths, priorities and samplers; some cancel, some have
 // deadlines. One request in twelve is a question with a known answer. Prints one JSON object; exit code 1 when
-// something is wrong.
+// something is wrong. What it says of memory means something from minutes on, when every page was touched.
 #include <unistd.h>
 
 #include <array>

@@ -61,7 +61,9 @@ def random_ids(stream, n, n_vocab):
 
 
 def quantiles(values):
-    values = sorted(values) or [0]
+    if not values:
+        return {"n": 0}
+    values = sorted(values)
     return {"p50": values[int(0.5 * (len(values) - 1))], "p99": values[int(0.99 * (len(values) - 1))], "max": values[-1], "n": len(values)}
 
 

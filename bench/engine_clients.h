@@ -139,6 +139,7 @@ inline double quantile(std::vector<double> v, double q) {
 }
 
 inline Json quantiles(const std::vector<double>& v) {
+  if (v.empty()) return {{"n", 0}};
   return {{"p50", quantile(v, 0.5)}, {"p99", quantile(v, 0.99)}, {"max", quantile(v, 1)}, {"n", v.size()}};
 }
 

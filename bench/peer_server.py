@@ -32,6 +32,18 @@ class Server:
     def __enter__(self):
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        try:
+            self.wait_until_healthy()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self.log.close()
+
+    def wait_until_healthy(self):
         until = time.monotonic() + START_SECONDS
         while not self.healthy():
             if self.process.poll() is not None or time.monotonic() > until:
@@ -39,11 +51,6 @@ class Server:
                 self.log.seek(0)
                 sys.exit(f"{' '.join(self.command)} did not start:\n{self.log.read()[-2000:].decode(errors='replace')}")
             time.sleep(0.1)
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-        self.log.close()
 
     def stop(self):
         self.process.terminate()
