@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file_hash.h"
+#include "base/sha256.h"
 #include "batch_output.h"
 #include "chat/json.h"
 #include "server/openai/fields.h"
@@ -104,7 +104,7 @@ Status parse_line(const std::string& text, LineRequest& out) {
 BatchJob::BatchJob(const BatchContext& context, const BatchLine& line)
     : context_(context), number_(line.number), hash_(line.hash) {
   constexpr size_t kIdDigits = 24;
-  reply_id_ = sha256_of(fmt::format("{}/{}", number_, hash_text(hash_))).substr(0, kIdDigits);
+  reply_id_ = sha256_hex(fmt::format("{}/{}", number_, hash_text(hash_))).substr(0, kIdDigits);
   auto status = prepare(line);
   if (!status.ok()) error_ = std::move(status).error();
 }

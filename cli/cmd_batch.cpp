@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file_hash.h"
+#include "base/sha256.h"
 #include "base/memory_info.h"
 #include "base/numerics_version.h"
 #include "batch_job.h"
@@ -168,14 +168,14 @@ Json make_note(const BatchContext& c, const BatchFlags& f, const std::string& te
   j["cache_type_k"] = c.model.cache_type_k;
   j["cache_type_v"] = c.model.cache_type_v;
   j["ctx"] = c.engine.n_ctx();
-  j["template_sha256"] = template_source.empty() ? Json() : Json(sha256_of(template_source));
+  j["template_sha256"] = template_source.empty() ? Json() : Json(sha256_hex(template_source));
   j["order"] = f.as_finished ? "as finished" : "input";
   j["stamp"] = c.stamp;
   j["cached_tokens"] = c.cached_tokens;
   j["only_model"] = c.only_model;
   j["max_tokens"] = c.defaults.max_tokens ? Json(*c.defaults.max_tokens) : Json();
   j["sampling"] = openai::stamped_sampling(c.defaults.sampling);
-  j["dry_breakers_sha256"] = sha256_of(Json(c.dry_breakers).dump());
+  j["dry_breakers_sha256"] = sha256_hex(Json(c.dry_breakers).dump());
   return j;
 }
 

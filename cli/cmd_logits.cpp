@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/sha256.h"
 #include "common.h"
 #include "engine/session.h"
 #include "npy.h"

@@ -13,10 +13,6 @@
 
 namespace minfer {
 
-std::string sha256_of(std::string_view text) {
-  return to_hex(Sha256().update(std::as_bytes(std::span(text.data(), text.size()))).finish());
-}
-
 Result<std::string> sha256_files(const std::vector<std::string>& paths,
                                  const std::function<bool(int64_t, int64_t)>& progress) {
   const auto failed = [](const std::string& path) {

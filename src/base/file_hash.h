@@ -1,4 +1,4 @@
-// SHA-256, in hex, of texts and of whole files.
+// SHA-256, in hex, of whole files.
 // Errors:  the path and the reason; kCancelled.
 // Threads: pure functions.
 #pragma once
@@ -6,14 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "minfer/error.h"
 
 namespace minfer {
-
-std::string sha256_of(std::string_view text);
 
 // Of the files' bytes, one file after the other. `progress(done, total)` is called now and then; false cancels.
 Result<std::string> sha256_files(const std::vector<std::string>& paths,

@@ -38,4 +38,8 @@ std::string to_hex(const Digest& digest) {
   return hex;
 }
 
+std::string sha256_hex(std::span<const std::byte> bytes) { return to_hex(Sha256().update(bytes).finish()); }
+
+std::string sha256_hex(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text.data(), text.size()))); }
+
 }  // namespace minfer

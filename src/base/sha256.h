@@ -1,5 +1,5 @@
-// Sha256: a digest of data that comes in parts (OpenSSL).
-// Threads: one owner.
+// SHA-256 (OpenSSL): of data that comes in parts, and of bytes and texts in one go.
+// Threads: one owner of a Sha256; the functions are pure.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace minfer {
 
@@ -28,5 +29,7 @@ class Sha256 {
 };
 
 std::string to_hex(const Digest& digest);  // 64 lower-case hex digits
+std::string sha256_hex(std::span<const std::byte> bytes);
+std::string sha256_hex(std::string_view text);
 
 }  // namespace minfer

@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "base/mmap.h"
+#include "base/file_hash.h"
 #include "base/numerics_version.h"
 #include "engine/engine_impl.h"
 
@@ -13,17 +13,9 @@ Result<std::string> model_sha256(const Model& model) {
   const gguf::File* file = model.file();
   if (file == nullptr)
     return make_error(ErrorCode::kUnsupported, "[engine] model '{}' is in no file, so nothing names it", model.name());
-  Sha256 hash;
-  for (size_t i = 0; i < file->n_parts(); ++i) {
-    const MappedFile part = MINFER_TRY(MappedFile::open(file->part_path(i)));
-    constexpr size_t kPiece = size_t{64} << 20;
-    for (size_t at = 0; at < part.size(); at += kPiece) {
-      const auto piece = part.bytes().subspan(at, std::min(kPiece, part.size() - at));
-      hash.update(piece);
-      advise_drop(piece);
-    }
-  }
-  return to_hex(hash.finish());
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < file->n_parts(); ++i) parts.push_back(file->part_path(i));
+  return sha256_files(parts);
 }
 
 Result<std::string> cache_identity(const Model& model, const Runner& runner) {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/file_hash.h"
+#include "base/sha256.h"
 #include "server/openai/answer_reader.h"
 #include "server/openai/sampling_fields.h"
 #include "tokenizer/stream_decode.h"
@@ -149,7 +149,7 @@ Json chat_choice(const Body& body, const Answered& a, const Choice& choice, size
       constexpr size_t kIdDigits = 24;
       Json call;
       call["id"] =
-          !c.id.empty() ? c.id : "call_" + sha256_of(fmt::format("{}/{}/{}", id, index, i)).substr(0, kIdDigits);
+          !c.id.empty() ? c.id : "call_" + sha256_hex(fmt::format("{}/{}/{}", id, index, i)).substr(0, kIdDigits);
       call["type"] = "function";
       call["function"] = {{"name", c.name}, {"arguments", c.arguments}};
       calls.push_back(std::move(call));
