@@ -18,7 +18,7 @@ Error failed(const std::string& path, int code) {
 
 }  // namespace
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Result<AtomicFile> AtomicFile::create(const std::string& path, const std::string& shown) {
   struct stat st {};
   if (path.empty() || path.back() == '/' || path.find('\0') != std::string::npos)
     return make_error(ErrorCode::kInvalidArgument, "'{}': expected the name of a file", path);
@@ -27,12 +27,12 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   const size_t slash = path.rfind('/');
   std::string temporary = (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + ".minfer-XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return failed(path, errno);
-  return AtomicFile(path, std::move(temporary), fd);
+  if (fd < 0) return failed(shown.empty() ? path : shown, errno);
+  return AtomicFile(path, shown.empty() ? path : shown, std::move(temporary), fd);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& o) noexcept
-    : path_(std::move(o.path_)), temporary_(std::move(o.temporary_)), fd_(o.fd_) {
+    : path_(std::move(o.path_)), shown_(std::move(o.shown_)), temporary_(std::move(o.temporary_)), fd_(o.fd_) {
   o.fd_ = -1;
   o.temporary_.clear();
 }
@@ -46,17 +46,17 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return failed(path_, n < 0 ? errno : ENOSPC);
+    if (n <= 0) return failed(shown_, n < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
   return {};
 }
 
-Status AtomicFile::commit() {
-  if (::fsync(fd_) != 0) return failed(path_, errno);
+Status AtomicFile::commit(bool sync) {
+  if (sync && ::fsync(fd_) != 0) return failed(shown_, errno);
   const int fd = fd_;
   fd_ = -1;
-  if (::close(fd) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) return failed(path_, errno);
+  if (::close(fd) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) return failed(shown_, errno);
   temporary_.clear();
   return {};
 }

@@ -13,20 +13,22 @@ namespace minfer {
 
 class AtomicFile {
  public:
-  // Begins a file beside `path`.
-  static Result<AtomicFile> create(const std::string& path);
+  // Begins a file beside `path`, of mode 0600; it replaces what is there, a symbolic link too (replace_file() in file.h
+  // keeps links and modes). Errors name `shown` in its place where it is not empty.
+  static Result<AtomicFile> create(const std::string& path, const std::string& shown = "");
   AtomicFile(AtomicFile&& o) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
   Status write(std::span<const std::byte> bytes);
-  // On disk and in its place; a file that was there is replaced. The mode is 0600.
-  Status commit();
+  int fd() const { return fd_; }  // for its mode and owner
+  // In its place, and on disk first unless `sync` is false: then a crash of the machine may leave a damaged file.
+  Status commit(bool sync = true);
 
  private:
-  AtomicFile(std::string path, std::string temporary, int fd)
-      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
-  std::string path_, temporary_;
+  AtomicFile(std::string path, std::string shown, std::string temporary, int fd)
+      : path_(std::move(path)), shown_(std::move(shown)), temporary_(std::move(temporary)), fd_(fd) {}
+  std::string path_, shown_, temporary_;
   int fd_;
 };
 

@@ -1,4 +1,4 @@
-// open, fstat, read; mkostemp beside the target, fsync, rename.
+// open, fstat, read; what is replaced is examined, then an AtomicFile takes its place.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <span>
 #include <system_error>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 
 namespace minfer {
@@ -25,33 +27,10 @@ class Fd {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
-  bool close() {
-    const int fd = std::exchange(fd_, -1);
-    return ::close(fd) == 0;
-  }
 
  private:
   int fd_;
 };
-
-// A temporary file, removed unless it was renamed.
-struct Temporary {
-  std::string path;
-  bool renamed = false;
-  ~Temporary() {
-    if (!renamed) ::unlink(path.c_str());
-  }
-};
-
-bool write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    content.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
-}
 
 struct Target {
   std::string path;  // without symbolic links
@@ -135,25 +114,17 @@ Status replace_file(const std::string& path, std::string_view content, unsigned 
   };
   const size_t slash = target.path.rfind('/');
   if (slash + 1 == target.path.size()) return failed(EISDIR);
-  const std::string folder = slash == std::string::npos ? "." : target.path.substr(0, slash + 1);
-  Temporary temporary{folder + "/.minfer-XXXXXX"};
-  Fd fd(::mkostemp(temporary.path.data(), O_CLOEXEC));  // O_EXCL, mode 0600: no link and no other's file
-  if (fd.get() < 0) {
-    const int code = errno;
-    temporary.renamed = true;  // there is none
-    return failed(code);
-  }
+  AtomicFile file = MINFER_TRY(AtomicFile::create(target.path, path));
   constexpr mode_t kPermissions = S_IRWXU | S_IRWXG | S_IRWXO;
   const mode_t mode = target.exists ? target.st.st_mode & kPermissions : static_cast<mode_t>(new_mode);
   if (target.exists && (target.st.st_uid != ::geteuid() || target.st.st_gid != ::getegid())) {
     // Only the superuser may give files away; for others the file becomes theirs, as with every editor.
-    [[maybe_unused]] const int ignored = ::fchown(fd.get(), target.st.st_uid, target.st.st_gid);
+    [[maybe_unused]] const int ignored = ::fchown(file.fd(), target.st.st_uid, target.st.st_gid);
   }
-  if (!write_all(fd.get(), content) || ::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0 || !fd.close() ||
-      ::rename(temporary.path.c_str(), target.path.c_str()) != 0) {
-    return failed(errno);
-  }
-  temporary.renamed = true;
+  MINFER_TRY(file.write(std::as_bytes(std::span(content.data(), content.size()))));
+  if (::fchmod(file.fd(), mode) != 0) return failed(errno);
+  MINFER_TRY(file.commit());
+  const std::string folder = slash == std::string::npos ? "." : target.path.substr(0, slash + 1);
   const Fd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());  // some file systems cannot; the file itself is safe
   return {};

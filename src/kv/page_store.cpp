@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/file.h"
 
 namespace minfer {
@@ -29,10 +29,6 @@ void append(std::string& out, const T& value) {
 
 std::string_view view_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-Error system_error(const std::string& path, const char* what) {
-  return make_error(ErrorCode::kIo, "[kv store] '{}': cannot {}: {}", path, what, std::strerror(errno));
 }
 
 }  // namespace
@@ -149,26 +145,10 @@ Status PageStore::save(const Key& before, std::span<const int32_t> ids, std::spa
   const auto bytes = static_cast<int64_t>(head.size() + payload.size());
   if (bytes > options_.max_bytes) return {};
   while (bytes_ + bytes > options_.max_bytes) remove(std::string(by_use_.begin()->second));
-  std::string temporary = folder_ + "/.page-XXXXXX";
-  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);  // mode 0600
-  if (fd < 0) return system_error(temporary, "create");
-  bool written = true;
-  for (std::string_view part : {std::string_view(head), view_of(payload)}) {
-    while (written && !part.empty()) {
-      const ssize_t n = ::write(fd, part.data(), part.size());
-      if (n < 0 && errno == EINTR) continue;
-      written = n > 0;
-      if (written) part.remove_prefix(static_cast<size_t>(n));
-    }
-  }
-  const int code = errno;
-  const bool closed = ::close(fd) == 0;
-  if (!written || !closed || ::rename(temporary.c_str(), path(name).c_str()) != 0) {
-    if (!written) errno = code;
-    Error error = system_error(path(name), "write");
-    ::unlink(temporary.c_str());
-    return error;
-  }
+  AtomicFile file = MINFER_TRY_CTX(AtomicFile::create(path(name)), "[kv store]");
+  MINFER_TRY_CTX(file.write(std::as_bytes(std::span(head))), "[kv store]");
+  MINFER_TRY_CTX(file.write(payload), "[kv store]");
+  MINFER_TRY_CTX(file.commit(/*sync=*/false), "[kv store]");  // a damaged page is found by its checksum
   add(name, bytes);
   return {};
 }
