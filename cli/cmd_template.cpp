@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "chat/json.h"
+#include "chat/prompt_ids.h"
 #include "common.h"
 #include "open_vocab.h"
 #include "options.h"
@@ -29,11 +30,9 @@ Result<std::vector<std::pair<std::string, chat::Value>>> parse_kwargs(const std:
       return make_error(ErrorCode::kInvalidArgument, "--kwarg: found '{}', expected NAME=JSON", item);
     }
     const std::string name = item.substr(0, eq);
-    for (const char* taken : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token"}) {
-      if (name == taken) {
-        return make_error(ErrorCode::kInvalidArgument,
-                          "--kwarg {}: this variable comes from the conversation and the model", name);
-      }
+    if (chat::is_conversation_variable(name)) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "--kwarg {}: this variable comes from the conversation and the model", name);
     }
     for (const auto& [before, value] : kwargs) {
       if (before == name) return make_error(ErrorCode::kInvalidArgument, "--kwarg {}: given twice", name);
@@ -71,7 +70,7 @@ Result<int> run(const TemplateFlags& f) {
   const auto rendered = MINFER_TRY(render_chat(source, &v.tokenizer, v.file.path(), messages, options));
   std::string out;
   if (f.ids) {
-    for (const int32_t id : MINFER_TRY(encode_chat(v.tokenizer, rendered))) {
+    for (const int32_t id : MINFER_TRY(chat::prompt_ids(v.tokenizer, rendered))) {
       out += (out.empty() ? "" : " ") + std::to_string(id);
     }
     out += '\n';

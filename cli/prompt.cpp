@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "chat/named_templates.h"
+#include "chat/prompt_ids.h"
 #include "common.h"
 
 namespace minfer::cli {
@@ -40,25 +41,12 @@ Result<chat::Rendered> render_chat(const std::string& template_source, const Tok
   r.add_generation_prompt = options.add_generation_prompt;
   r.tools = options.tools;
   r.kwargs = options.kwargs;
-  if (tokenizer != nullptr) {
-    if (tokenizer->bos() != kNoToken) r.bos_token = tokenizer->text(tokenizer->bos());
-    if (tokenizer->eos() != kNoToken) r.eos_token = tokenizer->text(tokenizer->eos());
-  }
+  if (tokenizer != nullptr) chat::set_special_tokens(*tokenizer, r);
   auto rendered = parsed.render(messages, r);
   if (!rendered.ok()) {  // the template's refusal of a conversation, not a fault of the command line
     return Error{ErrorCode::kUnsupported, rendered.error().message};
   }
   return rendered;
-}
-
-Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const chat::Rendered& rendered) {
-  std::vector<TextSegment> segments;
-  segments.reserve(rendered.segments.size());
-  for (const auto& s : rendered.segments) segments.push_back({s.text, s.from_template});
-  auto ids = MINFER_TRY(tokenizer.encode_segments(segments, /*add_special=*/false));
-  const int32_t bos = tokenizer.bos();
-  if (tokenizer.add_bos() && bos != kNoToken && (ids.empty() || ids.front() != bos)) ids.insert(ids.begin(), bos);
-  return ids;
 }
 
 Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat::Message>& messages,
@@ -67,8 +55,8 @@ Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat
     return make_error(ErrorCode::kUnsupported,
                       "model '{}': it has no vocabulary, expected one to tokenize a conversation", model.name());
   }
-  return encode_chat(*model.tokenizer(), MINFER_TRY(render_chat(model.chat_template(), model.tokenizer(), model.name(),
-                                                                messages, options)));
+  return chat::prompt_ids(*model.tokenizer(), MINFER_TRY(render_chat(model.chat_template(), model.tokenizer(),
+                                                                     model.name(), messages, options)));
 }
 
 }  // namespace minfer::cli

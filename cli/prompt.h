@@ -29,10 +29,9 @@ Result<std::string> template_source(const std::string& file_or_name);
 Result<chat::Rendered> render_chat(const std::string& template_source, const Tokenizer* tokenizer,
                                    const std::string& model_name, const std::vector<chat::Message>& messages,
                                    const PromptOptions& options);
-Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const chat::Rendered& rendered);
 
-// Both in a row: the prompt, with exactly one bos where the vocabulary or the template asks for one, and no eos after
-// it.
+// That and chat::prompt_ids() in a row: the prompt, with exactly one bos where the vocabulary or the template asks for
+// one, and no eos after it.
 Result<std::vector<int32_t>> chat_ids(const Model& model, const std::vector<chat::Message>& messages,
                                       const PromptOptions& options = {});
 

@@ -91,6 +91,13 @@ std::string Rendered::text() const {
   return out;
 }
 
+bool is_conversation_variable(std::string_view name) {
+  for (const char* taken : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token"}) {
+    if (name == taken) return true;
+  }
+  return false;
+}
+
 Result<ChatTemplate> ChatTemplate::parse(std::string source) {
   if (source.empty()) return make_error(ErrorCode::kCorrupt, "[template] the chat template is empty");
   if (source.size() > kMaxSourceBytes) {

@@ -61,6 +61,9 @@ struct RenderOptions {
   Limits limits;
 };
 
+// Whether a template's variable of this name comes from the conversation and the model: no kwarg may take its place.
+bool is_conversation_variable(std::string_view name);
+
 class ChatTemplate {
  public:
   // `source` is Jinja text; an empty one is the error a model without a template gives (see missing_template).

@@ -2,6 +2,7 @@
 #include "server/chat_prompt.h"
 
 #include "base/error.h"
+#include "chat/prompt_ids.h"
 
 namespace minfer {
 
@@ -24,20 +25,11 @@ Result<ChatPrompt::Ids> ChatPrompt::encode(const openai::Body& body) const {
   options.continue_final_message = body.continue_final_message;
   options.tools = body.tools;
   options.kwargs = body.template_kwargs;
-  const int32_t bos = tokenizer->bos();
-  if (bos != kNoToken) options.bos_token = tokenizer->text(bos);
-  if (tokenizer->eos() != kNoToken) options.eos_token = tokenizer->text(tokenizer->eos());
+  chat::set_special_tokens(*tokenizer, options);
   const auto rendered = MINFER_TRY(template_->render(body.messages, options));
-
-  std::vector<TextSegment> segments;
-  segments.reserve(rendered.segments.size());
-  for (const auto& s : rendered.segments) segments.push_back({s.text, s.from_template});
   Ids out;
   out.thinking_open = rendered.thinking_open;
-  out.ids = MINFER_TRY(tokenizer->encode_segments(segments, /*add_special=*/false));
-  if (tokenizer->add_bos() && bos != kNoToken && (out.ids.empty() || out.ids.front() != bos)) {
-    out.ids.insert(out.ids.begin(), bos);
-  }
+  out.ids = MINFER_TRY(chat::prompt_ids(*tokenizer, rendered));
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "chat/chat_template.h"
 #include "server/openai/fields.h"
 #include "server/openai/sampling_fields.h"
 
@@ -189,8 +190,7 @@ Status read_chat(Fields& f, const BodyDefaults& defaults, Body& out) {
     Fields named = MINFER_TRY(Fields::of(*kwargs, "chat_template_kwargs."));
     for (const auto& [key, value] : kwargs->as_dict().entries()) {
       const std::string& name = key.as_string();
-      for (const char* taken : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token"}) {
-        if (name != taken) continue;
+      if (chat::is_conversation_variable(name)) {
         return make_error(ErrorCode::kInvalidArgument, "{}: it comes from the conversation and the model",
                           named.path(name));
       }
