@@ -9,7 +9,7 @@ namespace minfer {
 
 namespace {
 
-constexpr double kExpFlops = 10, kActFlops = 12;
+constexpr double kExpFlops = 10, kActFlops = 12, kNormFlops = 4;  // of a normalised value, its gain included
 
 double bytes_of(const TensorView& v) {
   return static_cast<double>(v.shape.rows()) * static_cast<double>(dtype_row_bytes(v.dtype, v.shape.last()));
@@ -85,17 +85,13 @@ Cost node_cost(const NodeDesc& node) {
       add_inputs(0, 4);
       cost.flops = matmul_flops(rows(0), in(1)) + out * ((has(2) ? 1 : 0) + (has(3) ? 1 : 0));
       break;
-    case Op::kMatMulGroup: {
-      add_inputs(0, node.in.size());
-      const auto g = static_cast<size_t>(a.n_group);
-      for (size_t i = 1; i <= g && i < node.in.size(); ++i) cost.flops += matmul_flops(rows(0), in(i));
-      break;
-    }
+    case Op::kMatMulGroup:
     case Op::kNormMatMulGroup: {
       add_inputs(0, node.in.size());
-      cost.flops = count_of(in(0)) * 4;
-      const auto g = static_cast<size_t>(a.n_group);
-      for (size_t i = 2; i <= g + 1 && i < node.in.size(); ++i) cost.flops += matmul_flops(rows(0), in(i));
+      const bool norm = node.op == Op::kNormMatMulGroup;
+      if (norm) cost.flops = count_of(in(0)) * kNormFlops;
+      const size_t first = norm ? 2 : 1, end = std::min(first + static_cast<size_t>(a.n_group), node.in.size());
+      for (size_t i = first; i < end; ++i) cost.flops += matmul_flops(rows(0), in(i));
       break;
     }
     case Op::kMoeMatMul: {
@@ -127,7 +123,7 @@ Cost node_cost(const NodeDesc& node) {
       break;
     case Op::kRmsNormMul:
       add_inputs(0, 2);
-      cost.flops = out * 4;
+      cost.flops = out * kNormFlops;
       break;
     case Op::kRopeTable:
       add_inputs(0, 2);

@@ -3,28 +3,27 @@
 
 namespace minfer {
 
-namespace {
-
-constexpr int32_t kMaxGroup = 4;  // 1 + 2 * 4 inputs and 4 outputs fit a node
-
-}  // namespace
+Result<Descs> infer_group(Rule& rule, size_t first, const char* leading) {
+  const int32_t n = rule.attrs().n_group;
+  MINFER_TRY(rule.must(n >= 1 && n <= kMaxOutputs, fmt::format("n_group {} must be 1..{}", n, kMaxOutputs)));
+  const auto g = static_cast<size_t>(n);
+  MINFER_TRY(rule.must(rule.n_inputs() == first + 2 * g, fmt::format("{} inputs, expected {} ({}, weights, biases)",
+                                                                     rule.n_inputs(), first + 2 * g, leading)));
+  MINFER_TRY(rule.want(0, "x", DType::kF32, {kAnyRows, kAnyDim}));
+  const Shape x = rule.shape(0);
+  Descs out;
+  for (size_t i = 0; i < g; ++i) {
+    MINFER_TRY(rule.want_weight(first + i, "w", {kAnyDim, x[1]}));
+    const int64_t m = rule.shape(first + i)[0];
+    if (rule.has(first + g + i)) MINFER_TRY(rule.want(first + g + i, "bias", DType::kF32, {m}));
+    out.push_back(ValueDesc{DType::kF32, {x[0], m}, false});
+  }
+  return out;
+}
 
 Result<Descs> infer_matmul_group(const Attrs& attrs, const Descs& in) {
   Rule rule(Op::kMatMulGroup, attrs, in);
-  MINFER_TRY(rule.must(attrs.n_group >= 1 && attrs.n_group <= kMaxGroup,
-                       fmt::format("n_group {} must be 1..{}", attrs.n_group, kMaxGroup)));
-  const auto g = static_cast<size_t>(attrs.n_group);
-  MINFER_TRY(rule.must(in.size() == 1 + 2 * g,
-                       fmt::format("{} inputs, expected {} (x, weights, biases)", in.size(), 1 + 2 * g)));
-  MINFER_TRY(rule.want(0, "x", DType::kF32, {kAnyRows, kAnyDim}));
-  Descs out;
-  for (size_t i = 0; i < g; ++i) {
-    MINFER_TRY(rule.want_weight(1 + i, "w", {kAnyDim, rule.shape(0)[1]}));
-    const int64_t m = rule.shape(1 + i)[0];
-    if (rule.has(1 + g + i)) MINFER_TRY(rule.want(1 + g + i, "bias", DType::kF32, {m}));
-    out.push_back(ValueDesc{DType::kF32, {rule.shape(0)[0], m}, false});
-  }
-  return out;
+  return infer_group(rule, 1, "x");
 }
 
 void define_matmul_group(Definition& d) {

@@ -6,21 +6,9 @@ namespace minfer {
 
 Result<Descs> infer_norm_matmul_group(const Attrs& attrs, const Descs& in) {
   Rule rule(Op::kNormMatMulGroup, attrs, in);
-  MINFER_TRY(rule.must(attrs.n_group >= 1 && attrs.n_group <= kMaxOutputs,
-                       fmt::format("n_group {} must be 1..{}", attrs.n_group, kMaxOutputs)));
-  const auto g = static_cast<size_t>(attrs.n_group);
-  MINFER_TRY(rule.must(in.size() == 2 + 2 * g,
-                       fmt::format("{} inputs, expected {} (x, gains, weights, biases)", in.size(), 2 + 2 * g)));
-  MINFER_TRY(rule.want(0, "x", DType::kF32, {kAnyRows, kAnyDim}));
+  const Descs out = MINFER_TRY(infer_group(rule, 2, "x, gains"));
   MINFER_TRY(rule.want_eps());
   MINFER_TRY(rule.want(1, "gains", DType::kF32, {rule.shape(0)[1]}));
-  Descs out;
-  for (size_t i = 0; i < g; ++i) {
-    MINFER_TRY(rule.want_weight(2 + i, "w", {kAnyDim, rule.shape(0)[1]}));
-    const int64_t m = rule.shape(2 + i)[0];
-    if (rule.has(2 + g + i)) MINFER_TRY(rule.want(2 + g + i, "bias", DType::kF32, {m}));
-    out.push_back(ValueDesc{DType::kF32, {rule.shape(0)[0], m}, false});
-  }
   return out;
 }
 

@@ -19,6 +19,8 @@ class Rule {
  public:
   Rule(Op op, const Attrs& attrs, const Descs& in) : name_(op_info(op).name), attrs_(attrs), in_(in) {}
 
+  const Attrs& attrs() const { return attrs_; }
+  size_t n_inputs() const { return in_.size(); }
   bool has(size_t i) const { return i < in_.size() && !in_[i].absent; }
   const Shape& shape(size_t i) const { return in_[i].shape; }
 

@@ -26,6 +26,8 @@ Result<Descs> infer_moe_route(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_moe_matmul(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_moe_combine(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_rms_norm_mul(const Attrs& attrs, const Descs& in);
+// The rule of a group of matmuls whose weights begin at input `first`, after those that `leading` names.
+Result<Descs> infer_group(Rule& rule, size_t first, const char* leading);
 Result<Descs> infer_matmul_group(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_matmul_add(const Attrs& attrs, const Descs& in);
 Result<Descs> infer_gated_act(const Attrs& attrs, const Descs& in);
