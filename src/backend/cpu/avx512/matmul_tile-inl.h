@@ -167,6 +167,20 @@ void tile(const Tile& a) {
   }
 }
 
+// All widths straight from the packed form.
+template <class F>
+void direct(FormatKernels& k) {
+  k.groups = 1;
+  k.tile[1] = tile<F, 1>;
+  k.tile[2] = tile<F, 2>;
+  k.tile[3] = tile<F, 3>;
+  k.tile[4] = tile<F, 4>;
+  k.tile[6] = tile<F, 6>;
+  k.tile[8] = tile<F, 8>;
+  k.tile[12] = tile<F, 12>;
+  k.tile[16] = tile<F, 16>;
+}
+
 // --- expanding codes ------------------------------------------------------------------------------------------
 
 // nibbles u32[4][16] -> codes of groups 0..3 (low) and 4..7 (high)
