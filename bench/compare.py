@@ -75,6 +75,20 @@ def summary(values):
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)}
 
 
+def about(args):
+    """What the line of every comparison says of the machine, the run and the code."""
+    return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "cpu": cpu_name(), "model": pathlib.Path(args.model).name,
+            "threads": args.threads, "peer_args": args.peer_args, "minfer_args": args.minfer_args,
+            "commit": output(["git", "rev-parse", "--short", "HEAD"]).strip()}
+
+
+def save(record):
+    folder = pathlib.Path(__file__).parent / "results"
+    folder.mkdir(exist_ok=True)
+    with open(folder / f"{cpu_name().replace(' ', '-').lower()}-{platform.machine()}.jsonl", "a") as f:
+        f.write(json.dumps(record) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
@@ -97,10 +111,7 @@ def main():
     for _ in range(args.r):
         ours.append(run_minfer(args))
         theirs.append(run_peer(args))
-    record = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "cpu": cpu_name(), "model": pathlib.Path(args.model).name,
-              "peer": pathlib.Path(args.peer).name, "threads": args.threads, "n_prompt": args.p, "n_predict": args.n, "depth": args.d,
-              "sequences": args.s, "peer_args": args.peer_args, "minfer_args": args.minfer_args,
-              "commit": output(["git", "rev-parse", "--short", "HEAD"]).strip()}
+    record = {**about(args), "peer": pathlib.Path(args.peer).name, "n_prompt": args.p, "n_predict": args.n, "depth": args.d, "sequences": args.s}
     for key in ("prefill", "decode", "process"):
         a, b = [o[key] for o in ours if o.get(key)], [t[key] for t in theirs if key in t]
         if not a or not b:
@@ -117,10 +128,7 @@ def main():
         print(f"  of the limits: decode {record['fraction_of_bandwidth']['median']:.3f} of {record['read_gb_per_s_beside']['median']:.1f} GB/s, "
               f"prefill {record['fraction_of_arithmetic_peak']['median']:.3f} of the arithmetic peak")
     if not args.no_save:
-        folder = pathlib.Path(__file__).parent / "results"
-        folder.mkdir(exist_ok=True)
-        with open(folder / f"{cpu_name().replace(' ', '-').lower()}-{platform.machine()}.jsonl", "a") as f:
-            f.write(json.dumps(record) + "\n")
+        save(record)
 
 
 if __name__ == "__main__":

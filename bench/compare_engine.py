@@ -16,17 +16,15 @@ each comparison is appended to bench/results/<cpu>.jsonl. Run it alone on the ma
 Usage: compare_engine.py MODEL.gguf --peer-dir FOLDER [SCENARIO...] [-r 3] [--threads 2] [--bench build/release/bench_engine]
 """
 import argparse
-import datetime
 import json
 import pathlib
-import platform
 import shlex
 import signal
 import statistics
 import sys
 import time
 
-from compare import cpu_name, output, summary
+from compare import about, output, save, summary
 from peer_server import Server, now_ms
 
 # The arguments of bench_engine; what the peer gets for them; and the figures: name, whether more is better, what minfer promises of its own
@@ -222,14 +220,9 @@ def main():
     for name in args.scenarios or SCENARIOS:
         c = dict(SCENARIOS[name])
         c.update({k: getattr(args, k) for k in ("s", "p", "n", "long") if getattr(args, k) is not None and (k != "long" or k in c)})
-        record = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "cpu": cpu_name(), "scenario": name,
-                  "model": pathlib.Path(args.model).name, "threads": args.threads, "peer_args": args.peer_args, "minfer_args": args.minfer_args,
-                  "commit": output(["git", "rev-parse", "--short", "HEAD"]).strip(), **compare(args, name, c)}
+        record = {**about(args), "scenario": name, **compare(args, name, c)}
         if not args.no_save:
-            folder = pathlib.Path(__file__).parent / "results"
-            folder.mkdir(exist_ok=True)
-            with open(folder / f"{cpu_name().replace(' ', '-').lower()}-{platform.machine()}.jsonl", "a") as f:
-                f.write(json.dumps(record) + "\n")
+            save(record)
 
 
 if __name__ == "__main__":
