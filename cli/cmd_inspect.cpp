@@ -295,8 +295,10 @@ void add_inspect(CLI::App& app, Exit exit) {
   add_model(*sub, f->model);
   sub->add_flag("--json", f->json, "one JSON object");
   auto* kernels = sub->add_flag("--kernels", f->kernels, "load the model and show which kernel runs each op");
-  add_text(*sub, "--device,--backend", f->engine.device, "device for --kernels: cpu (default) or ref")->needs(kernels);
-  add_isa(*sub, f->engine.isa, "instruction set for --kernels: scalar, avx2, avxvnni, avx512, neon")->needs(kernels);
+  add_text(*sub, "--device,--backend", f->engine.place.device, "device for --kernels: cpu (default) or ref")
+      ->needs(kernels);
+  add_isa(*sub, f->engine.place.isa, "instruction set for --kernels: scalar, avx2, avxvnni, avx512, neon")
+      ->needs(kernels);
   sub->footer(
       "Examples:\n  minfer inspect smollm2\n  minfer inspect model.gguf --json\n  minfer inspect smollm2 "
       "--kernels --isa avx2");

@@ -56,9 +56,27 @@ void add_replay(CLI::App& app, Exit exit);
 // Device, threads, context, cache types, trace and dumps; the environment stands in for a flag that is not given
 // (MINFER_THREADS, MINFER_CACHE_TYPE, MINFER_TRACE, MINFER_DUMP_DIR, MINFER_ISA: on_run() reads them), and options()
 // reads MINFER_DISABLE_PASS and MINFER_KERNEL.
+// Where a command runs.
+struct PlaceFlags {
+  std::string device, isa;
+  int threads = 0;
+  void add_to(CLI::App& app);
+};
+
+struct CacheTypeFlags {
+  std::string both, k, v;
+  void add_to(CLI::App& app);
+  struct Types {
+    DType k, v;
+  };
+  Result<Types> resolve() const;  // errors: a type that no cache has, with the flag
+};
+
 struct EngineFlags {
-  std::string device, isa, cache_type, cache_type_k, cache_type_v, trace, dump_dir, dump_graph;
-  int threads = 0, ctx = 0, chunk = 0;
+  PlaceFlags place;
+  CacheTypeFlags cache_types;
+  std::string trace, dump_dir, dump_graph;
+  int ctx = 0, chunk = 0;
   bool stats = false, json = false;
   void add_to(CLI::App& app, bool with_json = true);
   Result<RunnerOptions> options() const;
@@ -80,8 +98,6 @@ struct SamplingFlags {
   Status fit(SamplingParams& params, const Tokenizer* tokenizer, int32_t n_vocab) const;
   Result<std::vector<std::string>> breaker_texts() const;
 };
-// Errors: a --logit-bias for a token that the model does not have.
-Status check_bias(const SamplingParams& params, int32_t n_vocab);
 
 // --- models --------------------------------------------------------------------------------------------------------
 std::string cache_folder();   // ~/.cache/minfer; without HOME the home folder of the user database

@@ -112,21 +112,37 @@ Status check_plan_options(const PlanOptions& plan, const Backend& backend) {
 
 }  // namespace
 
-void EngineFlags::add_to(CLI::App& app, bool with_json) {
-  constexpr Range kChunk = {1, 4096};  // Runner::max_batch()
+void PlaceFlags::add_to(CLI::App& app) {
   add_text(app, "--device,--backend", device, "where to run: cpu (default) or ref, the scalar definition")
       ->group("Engine");
   add_isa(app, isa, "force an instruction set: scalar, avx2, avxvnni, avx512, neon")->group("Engine");
   add_integer(app, "--threads,-t", threads, kThreads, "threads (default: the physical cores this process may use)")
       ->group("Engine");
+}
+
+void CacheTypeFlags::add_to(CLI::App& app) {
+  add_text(app, "--cache-type", both, "type of the KV cache: f32, f16 (default), bf16, q8_0")->group("Engine");
+  add_text(app, "--cache-type-k", k, "type of K alone")->group("Engine");
+  add_text(app, "--cache-type-v", v, "type of V alone")->group("Engine");
+}
+
+Result<CacheTypeFlags::Types> CacheTypeFlags::resolve() const {
+  const DType type = MINFER_TRY(cache_dtype(both.empty() ? "f16" : both, "--cache-type"));
+  Types t{type, type};
+  if (!k.empty()) t.k = MINFER_TRY(cache_dtype(k, "--cache-type-k"));
+  if (!v.empty()) t.v = MINFER_TRY(cache_dtype(v, "--cache-type-v"));
+  return t;
+}
+
+void EngineFlags::add_to(CLI::App& app, bool with_json) {
+  constexpr Range kChunk = {1, 4096};  // Runner::max_batch()
+  place.add_to(app);
   add_integer(app, "--ctx,-c", ctx, kPositive,
               "positions of context (default: what the model was trained for, as memory allows)")
       ->group("Engine");
   add_integer(app, "--chunk", chunk, kChunk, "tokens per prefill step (default 512); changes speed, never the result")
       ->group("Engine");
-  add_text(app, "--cache-type", cache_type, "type of the KV cache: f32, f16 (default), bf16, q8_0")->group("Engine");
-  add_text(app, "--cache-type-k", cache_type_k, "type of K alone")->group("Engine");
-  add_text(app, "--cache-type-v", cache_type_v, "type of V alone")->group("Engine");
+  cache_types.add_to(app);
   app.add_flag("--stats", stats, "print timings and memory to stderr")->group("Insight");
   add_text(app, "--trace", trace, "write a Chrome trace to this file and print the op histogram")->group("Insight");
   add_text(app, "--dump-dir", dump_dir,
@@ -149,15 +165,14 @@ Status EngineFlags::check() const {
 
 Result<RunnerOptions> EngineFlags::options() const {
   RunnerOptions o;
-  if (!device.empty()) o.backend.device = device;
-  o.backend.isa = isa;
-  o.n_threads = threads;
+  if (!place.device.empty()) o.backend.device = place.device;
+  o.backend.isa = place.isa;
+  o.n_threads = place.threads;
   o.n_ctx = ctx;
   o.chunk = chunk;
-  const std::string both = cache_type.empty() ? "f16" : cache_type;
-  const DType type = MINFER_TRY(cache_dtype(both, "--cache-type"));
-  o.type_k = cache_type_k.empty() ? type : MINFER_TRY(cache_dtype(cache_type_k, "--cache-type-k"));
-  o.type_v = cache_type_v.empty() ? type : MINFER_TRY(cache_dtype(cache_type_v, "--cache-type-v"));
+  const auto types = MINFER_TRY(cache_types.resolve());
+  o.type_k = types.k;
+  o.type_v = types.v;
   o.plan.disabled_passes = split(env("MINFER_DISABLE_PASS"), ',');
   for (const auto& item : split(env("MINFER_KERNEL"), ',')) {
     const size_t colon = item.find(':');

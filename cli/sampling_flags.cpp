@@ -76,6 +76,16 @@ void add_filters(CLI::App& app, SamplingFlags& f) {
       ->group(group);
 }
 
+// For a token that the model does not have.
+Status check_bias(const SamplingParams& params, int32_t n_vocab) {
+  for (const auto& [id, bias] : params.logit_bias) {
+    if (id >= n_vocab) {
+      return make_error(ErrorCode::kInvalidArgument, "--logit-bias: found token {}, expected 0 to {}", id, n_vocab - 1);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void SamplingFlags::add_to(CLI::App& app) {
@@ -148,15 +158,6 @@ Status SamplingFlags::fit(SamplingParams& p, const Tokenizer* tokenizer, int32_t
   if (p.dry_multiplier == 0.0f || tokenizer == nullptr) return {};
   p.dry_breakers = MINFER_TRY(minfer::dry_breakers(MINFER_TRY(breaker_texts()), *tokenizer));
   return check_sampling(p);
-}
-
-Status check_bias(const SamplingParams& params, int32_t n_vocab) {
-  for (const auto& [id, bias] : params.logit_bias) {
-    if (id >= n_vocab) {
-      return make_error(ErrorCode::kInvalidArgument, "--logit-bias: found token {}, expected 0 to {}", id, n_vocab - 1);
-    }
-  }
-  return {};
 }
 
 }  // namespace minfer::cli

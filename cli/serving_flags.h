@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common.h"
 #include "minfer/engine.h"
 
 namespace CLI {
@@ -12,8 +13,10 @@ class App;
 namespace minfer::cli {
 
 struct ServingFlags {
-  std::string device, isa, cache_type, cache_type_k, cache_type_v, kv_memory;
-  int threads = 0, ctx = 0, chunk = 0, parallel = 0;
+  PlaceFlags place;
+  CacheTypeFlags cache_types;
+  std::string kv_memory;
+  int ctx = 0, chunk = 0, parallel = 0;
   void add_to(CLI::App& app, bool with_cache_type = true);
   // Errors: what can be wrong about them without a model, with the flag's name.
   Result<EngineOptions> options() const;

@@ -17,7 +17,7 @@ add_library(minfer_package STATIC ${objects})
 set_target_properties(minfer_package PROPERTIES OUTPUT_NAME minfer EXPORT_NAME minfer LINKER_LANGUAGE CXX)
 target_include_directories(minfer_package INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(minfer_package INTERFACE cxx_std_20)
-target_link_libraries(minfer_package PRIVATE fmt::fmt Threads::Threads OpenSSL::Crypto PkgConfig::PCRE2 PkgConfig::UTF8PROC)
+target_link_libraries(minfer_package PRIVATE fmt::fmt Threads::Threads OpenSSL::Crypto PkgConfig::UTF8PROC)
 
 install(TARGETS minfer_package EXPORT minferTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET minfer)

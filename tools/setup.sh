@@ -6,7 +6,7 @@ set -euo pipefail
 
 build_packages=(
   g++ cmake ninja-build ccache pkg-config
-  libfmt-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libssl-dev libreadline-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev libutf8proc-dev libssl-dev libreadline-dev
   libcurl4-openssl-dev libgtest-dev libgmock-dev
   python3 python3-pip
 )

@@ -9,7 +9,7 @@ set -euo pipefail
 tools=(g++-aarch64-linux-gnu qemu-user-static)
 # Their dependencies come along: libc, libstdc++, and the libraries behind each -dev package.
 libraries=(
-  libstdc++6 libfmt-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libssl-dev libgtest-dev libgmock-dev
+  libstdc++6 libfmt-dev nlohmann-json3-dev libcli11-dev libutf8proc-dev libssl-dev libgtest-dev libgmock-dev
 )
 
 say() { printf 'setup: %s\n' "$*" >&2; }
