@@ -192,8 +192,10 @@ void EngineImpl::retire(Run& run) {
     choice = run.answer.take_choice();
     state.response.generated_tokens += static_cast<int64_t>(choice.ids.size());
   }
+  // The request may be held long after this: its runs keep nothing that grows with the vocabulary or the answer.
   run.ids = {};
   run.logits = {};
+  run.sampler = Sampler(SamplingParams());
   if (--state.n_live > 0) return;
   state.response.timings.total_ms = now_ms() - state.submitted_ms;
   state.embeddings.timings = state.response.timings;
