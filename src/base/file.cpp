@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -21,8 +22,8 @@ std::string system_message(int code) { return std::generic_category().message(co
 class Fd {
  public:
   explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
+  Fd(Fd&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  Fd& operator=(Fd&&) = delete;
   ~Fd() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -31,6 +32,36 @@ class Fd {
  private:
   int fd_;
 };
+
+struct Opened {
+  Fd fd;
+  uint64_t size;
+};
+
+Result<Opened> open_regular(const std::string& path) {
+  // O_NONBLOCK: opening a pipe without a writer would wait for ever; it means nothing for regular files.
+  Opened file{Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)), 0};
+  if (file.fd.get() < 0) {
+    const int code = errno;
+    return make_error(code == ENOENT || code == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo,
+                      "'{}': cannot open: {}", path, system_message(code));
+  }
+  struct stat st {};
+  if (::fstat(file.fd.get(), &st) != 0) {
+    return make_error(ErrorCode::kIo, "'{}': cannot examine: {}", path, system_message(errno));
+  }
+  if (!S_ISREG(st.st_mode)) return make_error(ErrorCode::kIo, "'{}' is not a regular file", path);
+  file.size = static_cast<uint64_t>(st.st_size);
+  return file;
+}
+
+Result<size_t> read_some(const Opened& file, const std::string& path, std::span<std::byte> out) {
+  for (;;) {
+    const ssize_t n = ::read(file.fd.get(), out.data(), out.size());
+    if (n >= 0) return static_cast<size_t>(n);
+    if (errno != EINTR) return make_error(ErrorCode::kIo, "'{}': reading failed: {}", path, system_message(errno));
+  }
+}
 
 struct Target {
   std::string path;  // without symbolic links
@@ -77,34 +108,32 @@ Result<Target> find_target(const std::string& path) {
 }  // namespace
 
 Result<std::string> read_regular_file(const std::string& path, size_t limit) {
-  // O_NONBLOCK: opening a pipe without a writer would wait for ever; it means nothing for regular files.
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (fd.get() < 0) {
-    const int code = errno;
-    return make_error(code == ENOENT || code == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo,
-                      "'{}': cannot open: {}", path, system_message(code));
-  }
-  struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) {
-    return make_error(ErrorCode::kIo, "'{}': cannot examine: {}", path, system_message(errno));
-  }
-  if (!S_ISREG(st.st_mode)) return make_error(ErrorCode::kIo, "'{}' is not a regular file", path);
+  const Opened file = MINFER_TRY(open_regular(path));
   const auto too_long = [&] { return make_error(ErrorCode::kCorrupt, "'{}': more than {} bytes", path, limit); };
-  if (static_cast<uint64_t>(st.st_size) > limit) return too_long();
+  if (file.size > limit) return too_long();
   std::string text;
-  text.resize(static_cast<size_t>(st.st_size));
+  text.resize(static_cast<size_t>(file.size));
   size_t have = 0;
   for (;;) {
     if (have == text.size()) text.resize(have + 4096);  // it may have grown; files of /proc say they are empty
-    const ssize_t n = ::read(fd.get(), text.data() + have, text.size() - have);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return make_error(ErrorCode::kIo, "'{}': reading failed: {}", path, system_message(errno));
+    const size_t n = MINFER_TRY(read_some(file, path, std::as_writable_bytes(std::span(text)).subspan(have)));
     if (n == 0) break;
-    have += static_cast<size_t>(n);
+    have += n;
     if (have > limit) return too_long();
   }
   text.resize(have);
   return text;
+}
+
+Result<size_t> read_regular_file(const std::string& path, std::span<std::byte> out) {
+  const Opened file = MINFER_TRY(open_regular(path));
+  size_t have = 0;
+  while (have < out.size()) {
+    const size_t n = MINFER_TRY(read_some(file, path, out.subspan(have)));
+    if (n == 0) break;
+    have += n;
+  }
+  return have;
 }
 
 Status replace_file(const std::string& path, std::string_view content, unsigned new_mode) {

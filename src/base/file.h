@@ -4,6 +4,8 @@
 // Threads: pure functions.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +15,9 @@ namespace minfer {
 
 // The content of a regular file of at most `limit` bytes; symbolic links are followed.
 Result<std::string> read_regular_file(const std::string& path, size_t limit);
+
+// Its first bytes, at most as many as `out` holds; returns how many there were.
+Result<size_t> read_regular_file(const std::string& path, std::span<std::byte> out);
 
 // Puts `content` in the place of the file `path`, so that at any moment, also of a crash, there is the old file or the
 // new one. Symbolic links are followed and stay; a file that was there keeps its mode; a new one gets `new_mode`.

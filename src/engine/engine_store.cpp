@@ -1,7 +1,7 @@
 // The store beside the prefix tree: a page that leaves the tree is kept, a prefix that goes on in the store comes back.
 #include "engine/engine_store.h"
 
-#include <unordered_map>
+#include <algorithm>
 
 #include "base/file_hash.h"
 #include "base/numerics_version.h"
@@ -38,31 +38,27 @@ Result<PageStore> open_page_store(const Model& model, const Runner& runner, cons
 void EngineImpl::restore(Run& run) {
   KvTables& tables = runner_->tables();
   const int32_t size = tables.page_size();
-  const auto ids_of = [&](int32_t page) {
-    return std::span<const int32_t>(run.ids).subspan(static_cast<size_t>(page * size), static_cast<size_t>(size));
-  };
+  const auto first = run.stored / size;
+  const auto all = std::span<const int32_t>(run.ids);
   PageStore::Key before = store_->root();
-  for (int32_t p = 0; p < run.stored / size; ++p) before = store_->key_of(before, ids_of(p));
-  for (int32_t p = run.stored / size; (p + 1) * size < run.known; ++p) {
-    const PageStore::Key key = store_->key_of(before, ids_of(p));
-    if (!store_->has(key)) return;
-    const auto loaded = store_->load(before, ids_of(p), page_);
-    if (!loaded.ok() || !*loaded) {
-      counts_.kv_store_refused += loaded.ok() ? 0 : 1;
-      return;
-    }
-    // Room may mean an eviction, which uses page_ too: what was read is written before anything else happens.
-    std::vector<std::byte> page;
-    page.swap(page_);
-    page_.resize(page.size());
-    if (!tables.reserve(run.seq, (p + 1) * size).ok()) return;
-    runner_->kv().write_page(tables.pages(run.seq)[static_cast<size_t>(p)], page);
-    tables.set_length(run.seq, (p + 1) * size);
-    tables.remember(run.seq, run.ids);
-    run.stored = (p + 1) * size;
-    ++counts_.kv_store_read;
-    before = key;
-  }
+  for (int32_t p = 0; p < first; ++p)
+    before = store_->key_of(before, all.subspan(static_cast<size_t>(p * size), static_cast<size_t>(size)));
+  // At least one id is left to compute.
+  auto ids = all.first(static_cast<size_t>(run.known - 1)).subspan(static_cast<size_t>(first * size));
+  const int32_t n = std::min(store_->count(before, ids), tables.pages_available());
+  if (n == 0 || !tables.reserve(run.seq, (first + n) * size).ok()) return;
+  ids = ids.first(static_cast<size_t>(n * size));
+  const auto pages = tables.pages(run.seq).subspan(static_cast<size_t>(first));
+  const PageStore::Loaded loaded =
+      store_->load(before, ids, runner_->pool(), [&](int32_t i, std::span<const std::byte> payload) {
+        runner_->kv().write_page(pages[static_cast<size_t>(i)], payload);
+      });
+  counts_.kv_store_refused += loaded.damage.ok() ? 0 : 1;
+  counts_.kv_store_read += loaded.n;
+  run.stored = (first + loaded.n) * size;
+  tables.set_length(run.seq, run.stored);
+  tables.truncate(run.seq, run.stored);  // pages that were reserved in vain
+  if (loaded.n > 0) tables.remember(run.seq, run.ids);
 }
 
 void EngineImpl::keep(RadixTree::Node node) {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
-#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -109,30 +109,73 @@ std::string PageStore::header(const Key& before, std::span<const int32_t> ids,
   return h;
 }
 
-Result<bool> PageStore::load(const Key& before, std::span<const int32_t> ids, std::span<std::byte> out) {
-  MINFER_CHECK(out.size() == static_cast<size_t>(options_.payload_bytes));
-  const std::string name = to_hex(key_of(before, ids));
-  if (pages_.count(name) == 0) return false;
-  const size_t header_bytes = header(before, ids, {}).size();
-  auto file = read_regular_file(path(name), header_bytes + out.size());
-  if (!file.ok()) {
-    remove(name);
-    if (file.error().code == ErrorCode::kNotFound) return false;  // another process removed it
-    return std::move(file).error().with_context("[kv store]");
+std::span<const int32_t> PageStore::page_ids(std::span<const int32_t> ids, int32_t page) const {
+  const auto size = static_cast<size_t>(options_.page_size);
+  return ids.subspan(static_cast<size_t>(page) * size, size);
+}
+
+int32_t PageStore::count(const Key& before, std::span<const int32_t> ids) const {
+  const auto most = static_cast<int32_t>(ids.size() / static_cast<size_t>(options_.page_size));
+  Key key = before;
+  for (int32_t i = 0; i < most; ++i) {
+    key = key_of(key, page_ids(ids, i));
+    if (!has(key)) return i;
   }
-  if (file->size() == header_bytes + out.size()) {
-    std::memcpy(out.data(), file->data() + header_bytes, out.size());
-    if (header(before, ids, out) == std::string_view(*file).substr(0, header_bytes)) {
-      touch(name);
-      ::utimensat(AT_FDCWD, path(name).c_str(), nullptr, 0);  // used now, for the order after a restart
-      return true;
-    }
+  return most;
+}
+
+Result<std::optional<std::span<const std::byte>>> PageStore::read(const Key& before, const Key& key,
+                                                                  std::span<const int32_t> ids,
+                                                                  std::vector<std::byte>& buffer) const {
+  const std::string file = path(to_hex(key));
+  const size_t head = header(before, ids, {}).size();
+  buffer.resize(head + static_cast<size_t>(options_.payload_bytes) + 1);  // a longer file shows
+  auto n = read_regular_file(file, buffer);
+  if (!n.ok()) {
+    if (n.error().code == ErrorCode::kNotFound) return std::optional<std::span<const std::byte>>();
+    return std::move(n).error().with_context("[kv store]");
   }
-  const size_t found = file->size();
-  remove(name);
+  const std::span<const std::byte> payload = std::span(buffer).subspan(head, buffer.size() - 1 - head);
+  if (*n == buffer.size() - 1 && header(before, ids, payload) == view_of(std::span(buffer).first(head)))
+    return std::optional(payload);
   return make_error(ErrorCode::kCorrupt,
-                    "[kv store] '{}': damaged, or not the page that its name says ({} bytes, expected {})", path(name),
-                    found, header_bytes + out.size());
+                    "[kv store] '{}': damaged, or not the page that its name says ({} bytes, expected {})", file, *n,
+                    buffer.size() - 1);
+}
+
+PageStore::Loaded PageStore::load(const Key& before, std::span<const int32_t> ids, ThreadPool& pool, const Take& take) {
+  const int32_t n = count(before, ids);
+  std::vector<Key> keys = {before};  // that of page i at i + 1
+  for (int32_t i = 0; i < n; ++i) keys.push_back(key_of(keys.back(), page_ids(ids, i)));
+  std::vector<Result<bool>> found(static_cast<size_t>(n), false);
+  std::atomic<int32_t> next{0};
+  const Status ran = pool.run([&](Worker&) {
+    std::vector<std::byte> buffer;
+    for (int32_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+      const auto k = static_cast<size_t>(i);
+      auto payload = read(keys[k], keys[k + 1], page_ids(ids, i), buffer);
+      if (!payload.ok()) {
+        found[k] = std::move(payload).error();
+      } else if (*payload) {
+        take(i, **payload);
+        found[k] = true;
+      }
+    }
+  });
+  MINFER_CHECK(ran.ok());  // nothing in it calls fail()
+  Loaded out;
+  for (const Result<bool>& f : found) {
+    const std::string name = to_hex(keys[static_cast<size_t>(out.n) + 1]);
+    if (!f.ok() || !*f) {  // damaged, or another process removed it
+      remove(name);
+      if (!f.ok()) out.damage = f.error();
+      break;
+    }
+    touch(name);
+    ::utimensat(AT_FDCWD, path(name).c_str(), nullptr, 0);  // used now, for the order after a restart
+    ++out.n;
+  }
+  return out;
 }
 
 Status PageStore::save(const Key& before, std::span<const int32_t> ids, std::span<const std::byte> payload) {

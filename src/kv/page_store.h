@@ -10,13 +10,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/thread_pool.h"
 
 namespace minfer {
 
@@ -39,9 +43,16 @@ class PageStore {
   Key key_of(const Key& before, std::span<const int32_t> ids) const;  // ids [page_size]
 
   bool has(const Key& key) const { return pages_.count(to_hex(key)) > 0; }
-  // Reads a page into `out` [payload_bytes]. False: it is not there (any more). After an error it is gone, file
-  // included, and `out` holds nothing of use.
-  Result<bool> load(const Key& before, std::span<const int32_t> ids, std::span<std::byte> out);
+  // The pages from `first` on that hold `ids`, as far as they are there: reads them with all threads of `pool` and
+  // hands over take(i, payload [payload_bytes]) for each that is whole, on any of the threads and in any order.
+  struct Loaded {
+    int32_t n = 0;  // pages from the first on without a gap; others that were handed over count for nothing
+    Status damage;  // of the page after them, which is gone then, file included
+  };
+  using Take = std::function<void(int32_t i, std::span<const std::byte> payload)>;
+  Loaded load(const Key& before, std::span<const int32_t> ids, ThreadPool& pool, const Take& take);
+  // How many pages of these ids are there, one after the other.
+  int32_t count(const Key& before, std::span<const int32_t> ids) const;
   // Keeps a page; one that is there already is only marked as used.
   Status save(const Key& before, std::span<const int32_t> ids, std::span<const std::byte> payload);
 
@@ -56,6 +67,11 @@ class PageStore {
   };
   PageStore() = default;
   std::string header(const Key& before, std::span<const int32_t> ids, std::span<const std::byte> payload) const;
+  std::span<const int32_t> page_ids(std::span<const int32_t> ids, int32_t page) const;
+  // The payload, in `buffer`; nullopt: no such file.
+  Result<std::optional<std::span<const std::byte>>> read(const Key& before, const Key& key,
+                                                         std::span<const int32_t> ids,
+                                                         std::vector<std::byte>& buffer) const;
   std::string path(const std::string& name) const { return folder_ + "/" + name + ".kv"; }
   void touch(const std::string& name);
   void add(const std::string& name, int64_t bytes);

@@ -34,6 +34,17 @@ class PageStoreTest : public ::testing::Test {
     }
     return files;
   }
+  // One page into `out`. False: it is not there.
+  static Result<bool> load(PageStore& s, const PageStore::Key& before, const std::vector<int32_t>& ids,
+                           std::vector<std::byte>& out) {
+    const auto pool = ThreadPool::create(2);
+    const auto loaded = s.load(before, ids, **pool, [&](int32_t i, std::span<const std::byte> payload) {
+      EXPECT_EQ(i, 0);
+      out.assign(payload.begin(), payload.end());
+    });
+    if (!loaded.damage.ok()) return loaded.damage.error();
+    return loaded.n == 1;
+  }
   fs::path dir_;
 };
 
@@ -52,15 +63,15 @@ TEST_F(PageStoreTest, WhatIsSavedIsThereAfterARestart) {
   auto s = PageStore::open(options());
   ASSERT_TRUE(s.ok());
   EXPECT_EQ(s->n_pages(), 2);
-  EXPECT_TRUE(*s->load(s->root(), kIds, out));
+  EXPECT_TRUE(*load(*s, s->root(), kIds, out));
   EXPECT_EQ(out, payload(1));
-  EXPECT_TRUE(*s->load(s->key_of(s->root(), kIds), kMore, out));
+  EXPECT_TRUE(*load(*s, s->key_of(s->root(), kIds), kMore, out));
   EXPECT_EQ(out, payload(2));
-  EXPECT_FALSE(*s->load(s->root(), kMore, out));  // the same ids after others are another page
+  EXPECT_FALSE(*load(*s, s->root(), kMore, out));  // the same ids after others are another page
   auto other = PageStore::open(options("model a, numerics 2"));
   ASSERT_TRUE(other.ok());
   EXPECT_EQ(other->n_pages(), 0);
-  EXPECT_FALSE(*other->load(other->root(), kIds, out));
+  EXPECT_FALSE(*load(*other, other->root(), kIds, out));
 }
 
 TEST_F(PageStoreTest, ADamagedPageIsRefusedAndGone) {
@@ -83,7 +94,7 @@ TEST_F(PageStoreTest, ADamagedPageIsRefusedAndGone) {
     std::ofstream(file, std::ios::binary | std::ios::trunc) << d;
     auto s = PageStore::open(options());
     ASSERT_TRUE(s.ok());
-    const auto loaded = s->load(s->root(), kIds, out);
+    const auto loaded = load(*s, s->root(), kIds, out);
     ASSERT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.error().code, ErrorCode::kCorrupt) << loaded.error().message;
     EXPECT_EQ(s->n_pages(), 0);
@@ -93,7 +104,7 @@ TEST_F(PageStoreTest, ADamagedPageIsRefusedAndGone) {
   std::ofstream(file.parent_path() / (std::string(64, '0') + ".kv"), std::ios::binary) << whole;
   auto s = PageStore::open(options());
   EXPECT_EQ(s->n_pages(), 1);
-  EXPECT_FALSE(*s->load(s->root(), kIds, out));
+  EXPECT_FALSE(*load(*s, s->root(), kIds, out));
 }
 
 TEST_F(PageStoreTest, TheLeastRecentlyUsedGoesWhenItIsFull) {
@@ -103,13 +114,13 @@ TEST_F(PageStoreTest, TheLeastRecentlyUsedGoesWhenItIsFull) {
   auto s = PageStore::open(o);
   ASSERT_TRUE(s->save(s->root(), {{1, 1, 1, 1}}, payload(1)).ok());
   ASSERT_TRUE(s->save(s->root(), {{2, 2, 2, 2}}, payload(2)).ok());
-  ASSERT_TRUE(*s->load(s->root(), {{1, 1, 1, 1}}, out));
+  ASSERT_TRUE(*load(*s, s->root(), {{1, 1, 1, 1}}, out));
   ASSERT_TRUE(s->save(s->root(), {{3, 3, 3, 3}}, payload(3)).ok());
   EXPECT_EQ(s->n_pages(), 2);
   EXPECT_LE(s->bytes(), 2500);
   EXPECT_EQ(page_files().size(), 2u);
-  EXPECT_FALSE(*s->load(s->root(), {{2, 2, 2, 2}}, out));
-  EXPECT_TRUE(*s->load(s->root(), {{1, 1, 1, 1}}, out));
+  EXPECT_FALSE(*load(*s, s->root(), {{2, 2, 2, 2}}, out));
+  EXPECT_TRUE(*load(*s, s->root(), {{1, 1, 1, 1}}, out));
   o.max_bytes = 100;
   auto tiny = PageStore::open(o);
   EXPECT_TRUE(tiny->save(tiny->root(), {{4, 4, 4, 4}}, payload(4)).ok());
@@ -132,7 +143,7 @@ TEST_F(PageStoreTest, FoldersThatDoNotWork) {
   ASSERT_TRUE(s->save(s->root(), kIds, payload(1)).ok());
   fs::remove(page_files().at(0));
   std::vector<std::byte> out(1000);
-  EXPECT_FALSE(*s->load(s->root(), kIds, out));
+  EXPECT_FALSE(*load(*s, s->root(), kIds, out));
 }
 
 }  // namespace
