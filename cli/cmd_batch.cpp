@@ -13,6 +13,7 @@
 #include "batch_output.h"
 #include "common.h"
 #include "model_hash.h"
+#include "open_engine.h"
 #include "options.h"
 #include "prompt.h"
 #include "server/openai/sampling_fields.h"
@@ -32,6 +33,7 @@ constexpr int kMaxEmbeddings = 32;  // lines of them at once: each holds a threa
 
 struct BatchFlags {
   ServingFlags serving;
+  InsightFlags insight;
   SamplingFlags sampling;
   std::vector<std::string> files;
   std::string model, template_file;
@@ -195,6 +197,7 @@ void print_summary(const Totals& t, double seconds, bool stats) {
 
 Result<int> run(const BatchFlags& f) {
   EngineOptions options = MINFER_TRY(f.serving.options());
+  MINFER_TRY(f.insight.check());
   SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
   sampling.seed = f.sampling.seed.value_or(0);  // never a fresh one: the same input gives the same file
   if (f.predict == 0 && f.has_predict) {
@@ -232,16 +235,8 @@ Result<int> run(const BatchFlags& f) {
   const StampedModel stamped = {MINFER_TRY(model_sha256(*model->file())), options.cache_type_k, options.cache_type_v};
 
   const auto prompt = MINFER_TRY(of_file(ChatPrompt::create(*model, source)));
-  std::unique_ptr<Engine> engine;
-  {
-    Progress bar("loading " + for_terminal(model->name()), "B");
-    options.progress = [&](int64_t done, int64_t total) {
-      bar.update(done, total);
-      return !interrupted();
-    };
-    engine = MINFER_TRY(Engine::create(std::move(model), options));
-  }
-  BatchContext context = {*engine, prompt};
+  OpenedEngine opened = MINFER_TRY(open_engine(std::move(model), std::move(options), f.insight));
+  BatchContext context = {*opened.engine, prompt};
   context.defaults.sampling = sampling;
   context.dry_breakers = std::move(with_dry.dry_breakers);
   if (f.has_predict) context.defaults.max_tokens = f.predict;
@@ -256,6 +251,7 @@ Result<int> run(const BatchFlags& f) {
   const int64_t start = now_ns();
   MINFER_TRY(batch.run());
   print_summary(batch.totals(), static_cast<double>(now_ns() - start) * 1e-9, f.stats);
+  MINFER_TRY(opened.finish());
   if (!interrupted()) return kOk;
   std::fprintf(stderr, "minfer: interrupted; the same command goes on with the lines that are missing\n");
   return kInterrupted;
@@ -284,6 +280,7 @@ void add_batch(CLI::App& app, Exit exit) {
   sub->add_flag("--cached-tokens", f->cached_tokens,
                 "report cached tokens, which differ from run to run: the output is no longer the same every time");
   sub->add_flag("--stats", f->stats, "print totals and speed to stderr")->group("Insight");
+  f->insight.add_to(*sub);
   f->serving.add_to(*sub);
   f->sampling.add_to(*sub);
   sub->footer(

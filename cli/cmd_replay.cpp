@@ -8,6 +8,7 @@
 #include "chat/json.h"
 #include "common.h"
 #include "model_hash.h"
+#include "open_engine.h"
 #include "options.h"
 #include "server/stamp.h"
 #include "serving_flags.h"
@@ -21,6 +22,7 @@ constexpr int kMaxDifferences = 10;  // shown
 
 struct ReplayFlags {
   ServingFlags serving;
+  InsightFlags insight;
   std::string file, model;
   bool all = false;
 };
@@ -46,6 +48,7 @@ class Replay {
 
   Result<int> run() {
     MINFER_TRY(flags_.serving.options());
+    MINFER_TRY(flags_.insight.check());
     BatchInput input = MINFER_TRY(BatchInput::open(flags_.file));
     while (const auto line = MINFER_TRY(input.next())) {
       if (interrupted()) return kInterrupted;
@@ -69,6 +72,8 @@ class Replay {
       std::printf("%lld of %lld answers differ\n", static_cast<long long>(n_differ_),
                   static_cast<long long>(n_differ_ + n_same_));
     }
+    waiting_.clear();
+    MINFER_TRY(opened_.finish());
     if (n_without_ > 0) {
       std::fprintf(stderr, "minfer: %lld lines hold no stamp\n", static_cast<long long>(n_without_));
     }
@@ -95,17 +100,17 @@ class Replay {
 
   Status submit(const std::string& where, const chat::Value& value) {
     Recorded r{where, MINFER_TRY(of_file(read_stamp(value))), std::nullopt};
-    MINFER_TRY(open_engine(r.stamp.model));
+    MINFER_TRY(need_engine(r.stamp.model));
     Request request = replay_request(r.stamp);
     request.on_event = [](const Event&) { return true; };  // the response has it all
-    r.stream = MINFER_TRY(of_file(engine_->submit(std::move(request))));
+    r.stream = MINFER_TRY(of_file(opened_.engine->submit(std::move(request))));
     waiting_.push_back(std::move(r));
     return {};
   }
 
   // The one engine of the file: all its answers come from one model.
-  Status open_engine(const StampedModel& model) {
-    if (engine_ != nullptr) {
+  Status need_engine(const StampedModel& model) {
+    if (opened_.engine != nullptr) {
       if (model.sha256 == model_.sha256 && model.cache_type_k == model_.cache_type_k &&
           model.cache_type_v == model_.cache_type_v)
         return {};
@@ -121,8 +126,8 @@ class Replay {
       }
       name = *known;
     }
-    auto opened = MINFER_TRY(open_model(name));
-    const std::string hash = MINFER_TRY(model_sha256(*opened->file()));
+    auto found = MINFER_TRY(open_model(name));
+    const std::string hash = MINFER_TRY(model_sha256(*found->file()));
     if (hash != model.sha256) {
       return make_error(ErrorCode::kUnsupported, "made with the model of hash {}, '{}' has {}", model.sha256, name,
                         hash);
@@ -130,19 +135,14 @@ class Replay {
     EngineOptions options = MINFER_TRY(flags_.serving.options());
     options.cache_type_k = model.cache_type_k;
     options.cache_type_v = model.cache_type_v;
-    Progress bar("loading " + for_terminal(opened->name()), "B");
-    options.progress = [&](int64_t done, int64_t total) {
-      bar.update(done, total);
-      return !interrupted();
-    };
-    engine_ = MINFER_TRY(Engine::create(std::move(opened), options));
+    opened_ = MINFER_TRY(open_engine(std::move(found), options, flags_.insight));
     model_ = model;
     return {};
   }
 
   std::string token(std::optional<int32_t> id) const {
     if (!id) return "the end";
-    const Tokenizer* t = engine_->model().tokenizer();
+    const Tokenizer* t = opened_.engine->model().tokenizer();
     if (t == nullptr || !t->valid(*id)) return std::to_string(*id);
     return fmt::format("{} \"{}\"", *id, for_terminal(utf8_replace(t->piece(*id))));
   }
@@ -169,7 +169,7 @@ class Replay {
   }
 
   const ReplayFlags& flags_;
-  std::unique_ptr<Engine> engine_;
+  OpenedEngine opened_;
   StampedModel model_;
   std::deque<Recorded> waiting_;
   int64_t n_same_ = 0, n_differ_ = 0, n_without_ = 0, n_tokens_ = 0;
@@ -183,6 +183,7 @@ void add_replay(CLI::App& app, Exit exit) {
   add_text(*sub, "file", f->file, "the output of minfer batch, or of minfer run --json --stamp")->required();
   add_text(*sub, "--model,-m", f->model, "the model; found by its hash where minfer has seen it before");
   sub->add_flag("--all", f->all, "go on after the first difference");
+  f->insight.add_to(*sub);
   f->serving.add_to(*sub, /*with_cache_type=*/false);  // the record says which
   sub->footer(
       "Exit code 0: all answers are the same; 1: some differ, or could not be computed.\n\n"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/runner.h"
+#include "insight.h"
 #include "minfer/sampling.h"
-#include "trace/tracer.h"
 
 namespace CLI {
 class App;
@@ -72,10 +72,9 @@ struct CacheTypeFlags {
   Result<Types> resolve() const;  // errors: a type that no cache has, with the flag
 };
 
-struct EngineFlags {
+struct EngineFlags : InsightFlags {
   PlaceFlags place;
   CacheTypeFlags cache_types;
-  std::string trace, dump_dir, dump_graph;
   int ctx = 0, chunk = 0;
   bool stats = false, json = false;
   void add_to(CLI::App& app, bool with_json = true);
@@ -113,15 +112,12 @@ Result<std::vector<CachedModel>> cached_models();
 Result<std::string> resolve_model(const std::string& name);
 Result<std::unique_ptr<Model>> open_model(const std::string& name);  // all errors are the file's
 
-// A model on a backend, with a progress bar once loading takes more than a second, and the trace and dump hooks of the
-// flags in place. finish() writes the trace file and prints the op histogram.
+// A model on a backend, with a progress bar once loading takes more than a second, and the hooks of the flags in place.
 struct Loaded {
   std::unique_ptr<Model> model;
+  std::unique_ptr<Insight> insight;
   std::unique_ptr<Runner> runner;
-  std::unique_ptr<Tracer> tracer;
-  std::unique_ptr<NodeObserver> observer;
-  std::string trace_path;
-  Status finish();
+  Status finish() { return insight->finish(); }
 };
 Result<Loaded> load(const std::string& model, const EngineFlags& flags, int32_t n_seqs = 1);
 Result<Loaded> load(std::unique_ptr<Model> model, const EngineFlags& flags, int32_t n_seqs = 1);

@@ -1,17 +1,13 @@
-// Finding and loading models, with the hooks of --trace, --dump-dir and --dump-graph.
+// Finding and loading models.
 #include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "common.h"
-#include "npy.h"
 
 namespace minfer::cli {
 namespace fs = std::filesystem;
@@ -21,21 +17,6 @@ std::string lower(std::string s) {
   for (char& c : s) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return s;
 }
-
-// --dump-dir: <dir>/<step>.<value>.npy for every value a step makes.
-class NpyDumper final : public NodeObserver {
- public:
-  explicit NpyDumper(std::string dir) : dir_(std::move(dir)) {}
-  Status on_value(const std::string& name, const std::string& op, int layer, const TensorView& view) override {
-    if (op == "embed") ++step_;  // the first op of every graph
-    const std::string path = fmt::format("{}/{:05d}.{}.npy", dir_, step_, name);
-    return write_npy(path, view);
-  }
-
- private:
-  std::string dir_;
-  int step_ = -1;
-};
 
 }  // namespace
 
@@ -129,32 +110,10 @@ Result<Loaded> load(std::unique_ptr<Model> model, const EngineFlags& flags, int3
     };
     out.runner = MINFER_TRY(Runner::create(*out.model, options));
   }
-  if (!flags.trace.empty()) {
-    out.tracer = std::make_unique<Tracer>();
-    out.trace_path = flags.trace;
-    out.runner->hooks.tracer = out.tracer.get();
-  }
-  if (!flags.dump_dir.empty()) {
-    std::error_code ec;
-    fs::create_directories(flags.dump_dir, ec);
-    if (ec) return make_error(ErrorCode::kIo, "--dump-dir: cannot make '{}': {}", flags.dump_dir, ec.message());
-    out.observer = std::make_unique<NpyDumper>(flags.dump_dir);
-    out.runner->hooks.observer = out.observer.get();
-  }
-  if (!flags.dump_graph.empty()) {
-    const Plan* plan = MINFER_TRY(out.runner->plan_for(1, 1, 1, 0));
-    std::ofstream f(flags.dump_graph);
-    f << (flags.dump_graph.ends_with(".json") ? to_json(plan->graph()) : to_dot(plan->graph()));
-    if (!f.flush())
-      return make_error(ErrorCode::kIo, "--dump-graph: cannot write '{}': {}", flags.dump_graph, std::strerror(errno));
-  }
+  out.insight = MINFER_TRY(Insight::open(flags));
+  out.runner->hooks = out.insight->hooks();
+  MINFER_TRY(out.insight->write_graph(*out.runner));
   return out;
-}
-
-Status Loaded::finish() {
-  if (!tracer) return {};
-  std::fputs(tracer->histogram().c_str(), stderr);
-  return tracer->write_chrome_trace(trace_path);
 }
 
 }  // namespace minfer::cli

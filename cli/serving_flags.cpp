@@ -2,7 +2,6 @@
 #include "serving_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "options.h"
@@ -43,15 +42,12 @@ void ServingFlags::add_to(CLI::App& app, bool with_cache_type) {
 }
 
 Result<EngineOptions> ServingFlags::options() const {
-  for (const char* name : {"MINFER_DISABLE_PASS", "MINFER_KERNEL"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != 0) {
-      return make_error(ErrorCode::kInvalidArgument, "{}: this command does not follow it", name);
-    }
-  }
   EngineOptions o;
   if (!place.device.empty()) o.device = place.device;
   o.isa = place.isa;
+  PlanOptions plan = MINFER_TRY(plan_options({o.device, o.isa}));
+  o.disabled_passes = std::move(plan.disabled_passes);
+  o.forced_kernels = std::move(plan.forced_kernels);
   o.n_threads = place.threads;
   o.ctx = ctx;
   o.chunk = chunk;

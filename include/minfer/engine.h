@@ -1,6 +1,8 @@
 // Engine: one model, any number of requests at once. Every answer has the bits it would have alone: what else runs, how
 // prompts are cut, what the prefix cache holds and which guesses were right change when it comes, never what comes.
-// Errors:  values, never exceptions; a request that is refused or fails disturbs no other.
+// Errors:  values, never exceptions; a request that is refused or fails disturbs no other. The caller's functions
+//          (progress, on_step, on_event, on_prompt, mask) must not throw either: an exception that leaves one on a
+//          thread of the engine ends the program (std::terminate).
 // Threads: all methods from any thread. The engine runs its steps on a thread of its own.
 #pragma once
 
@@ -9,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "minfer/error.h"
@@ -17,8 +20,20 @@
 namespace minfer {
 
 class Model;          // model/model.h
+class NodeObserver;   // plan/plan.h
+class Runner;         // engine/runner.h
+class Tracer;         // trace/tracer.h
 struct EngineImpl;    // engine/engine_impl.h
 struct RequestState;  // engine/request_state.h
+
+// What one step computed and how long it took.
+struct StepInfo {
+  int32_t prompt_tokens = 0;  // of prompts
+  int32_t streams = 0;        // sequences whose next token was computed
+  int32_t draft_tokens = 0;   // guesses computed after them
+  double forward_ms = 0;      // the model alone
+  double total_ms = 0;        // with the draws
+};
 
 struct EngineOptions {
   std::string device = "cpu", isa;  // isa empty: the best there is
@@ -40,6 +55,13 @@ struct EngineOptions {
   int64_t kv_store_bytes = int64_t{4} << 30;                  // at most; the least recently used go first
   int32_t speculation = 8;                                    // tokens guessed ahead at most; 0: none
   std::function<bool(int64_t done, int64_t total)> progress;  // bytes loaded; false cancels
+
+  // For those who look inside. What is pointed to outlives the engine and is read only when nothing runs.
+  Tracer* tracer = nullptr;                                         // what each operation of each step cost
+  NodeObserver* observer = nullptr;                                 // sees every value; steps that it fails, fail
+  std::function<void(const StepInfo&)> on_step;                     // after each step, on the engine's thread
+  std::vector<std::string> disabled_passes;                         // passes over the graph that are left out
+  std::vector<std::pair<std::string, std::string>> forced_kernels;  // (operation, kernel)
 };
 
 struct EngineStats {
@@ -101,6 +123,10 @@ class Engine {
   // Waits until nothing runs or waits, then checks all bookkeeping of the cache; with `clear` the prefix cache is
   // emptied first and every page must be free. Errors: kInternal, what is wrong.
   Status check_idle(bool clear = false);
+
+  // Runs `look` on the engine's thread, between two steps, and waits for it: for those who look inside. False: the
+  // engine is closing, and it did not run.
+  bool inspect(const std::function<void(Runner&)>& look);
 
  private:
   friend class ChatSession;

@@ -1,4 +1,5 @@
 // Request, what is asked of an Engine, and what comes back: events as the answer grows, a response when it is done.
+// The functions that a request carries must not throw: an exception that leaves one ends the program (std::terminate).
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,9 @@ struct Request {
   double deadline_ms = 0;  // from submit(); what there is then is the answer. 0: none
   bool speculate = true;   // let the engine guess ahead where that is faster; the answer is the same
 
+  // Called on the engine's thread after each step that computed a part of the prompt: `done` of its ids have their K
+  // and V, those from the cache included. Must be quick; false cancels.
+  std::function<bool(int64_t done, int64_t total)> on_prompt;
   // Instead of a stream: called on the engine's thread with each event; must be quick; false cancels.
   std::function<bool(const Event&)> on_event;
 };

@@ -127,7 +127,7 @@ void EngineImpl::answer_idle() {
   idle_questions_.clear();
 }
 
-void EngineImpl::loop() {
+void EngineImpl::loop() noexcept {
   for (;;) {
     ended_.clear();
     const bool open = take_inbox();
@@ -267,7 +267,9 @@ Result<RunnerOptions> runner_options(const Model& model, const EngineOptions& o)
   r.type_k = MINFER_TRY(cache_type(o.cache_type_k));
   r.type_v = MINFER_TRY(cache_type(o.cache_type_v));
   r.chunk = o.chunk;
-  r.progress = o.progress;
+  r.plan.disabled_passes = o.disabled_passes;
+  r.plan.forced_kernels = o.forced_kernels;
+  if (o.progress) r.progress = [p = o.progress](int64_t done, int64_t total) noexcept { return p(done, total); };
   r.kv_memory = o.kv_memory;
   if (o.kv_memory == 0) {
     const int64_t per_token = kv_bytes_per_token(model.hparams(), r.type_k, r.type_v);
@@ -304,6 +306,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const Engi
 Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Model> model, const EngineOptions& options) {
   MINFER_TRY(check_options(options));
   auto runner = MINFER_TRY(Runner::create(*model, MINFER_TRY(runner_options(*model, options))));
+  runner->hooks = {options.tracer, options.observer};
   std::optional<PageStore> store;
   if (!options.kv_store.empty()) store = MINFER_TRY(open_page_store(*model, *runner, options));
   return std::unique_ptr<Engine>(
@@ -322,5 +325,6 @@ EngineStats Engine::stats() const { return impl_->stats(); }
 const Model& Engine::model() const { return impl_->model(); }
 int32_t Engine::n_ctx() const { return impl_->runner().n_ctx(); }
 Status Engine::check_idle(bool clear) { return impl_->ask_idle(clear).get(); }
+bool Engine::inspect(const std::function<void(Runner&)>& look) { return impl_->between_steps(look); }
 
 }  // namespace minfer

@@ -46,7 +46,7 @@ struct EngineImpl final : private SchedulerHost {
   };
 
   // --- engine.cpp: the loop ---
-  void loop();
+  void loop() noexcept;
   bool take_inbox();  // false: closed
   void take_cancels();
   void update_pauses();
@@ -60,6 +60,7 @@ struct EngineImpl final : private SchedulerHost {
   void run_step(const SchedStep& step);
   void build_batch(const SchedStep& step, bool embeds);
   Status compute(const SchedStep& step);
+  void report_step(const SchedStep& step, double ms) const;
   void read_prompt_logprobs(Run& run, const SchedItem& item, const float* rows);
   void draw_all(const SchedStep& step, std::span<const float> logits);
   void draw(Run& run, int32_t draft, const float* rows);
@@ -107,6 +108,7 @@ struct EngineImpl final : private SchedulerHost {
   std::vector<IdleQuestion> idle_questions_;
   uint64_t arrivals_ = 0;
   std::vector<BatchToken> batch_;
+  double forward_ms_ = 0;          // of the step in hand: the model alone
   std::vector<std::byte> page_;    // on its way to or from the store
   std::vector<size_t> first_row_;  // per item of the step: its first row of logits
   EngineStats counts_;             // the counters; the rest is filled in by publish_stats()

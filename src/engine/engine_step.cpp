@@ -147,6 +147,7 @@ void EngineImpl::accept(Run& run, const SchedItem& item) {
   RequestState& state = run.owner;
   KvTables& tables = runner_->tables();
   const int32_t before = run.known, n_drawn = static_cast<int32_t>(run.drawn.size());
+  const bool reads_prompt = run.stored < static_cast<int32_t>(run.n_prompt) && run.answer.size() == 0;
   const bool draws = item.draws();
   // Rows of guesses that were wrong are forgotten.
   const int32_t valid = std::min(run.stored + item.n, before + std::max(0, n_drawn - 1));
@@ -158,6 +159,10 @@ void EngineImpl::accept(Run& run, const SchedItem& item) {
     state.response.draft_tokens += item.draft, counts_.draft_tokens += item.draft;
     state.response.draft_tokens_accepted += n_drawn - 1, counts_.draft_tokens_accepted += n_drawn - 1;
   }
+  if (reads_prompt && state.request.on_prompt && run.choice == 0 &&
+      !state.request.on_prompt(std::min<int64_t>(run.stored, static_cast<int64_t>(run.n_prompt)),
+                               static_cast<int64_t>(run.n_prompt)))
+    state.cancelled.store(true, std::memory_order_relaxed);
   if (!draws) return;
   if (run.pooled) {
     state.embeddings.rows[static_cast<size_t>(run.choice)] = run.pooled->take();
@@ -211,11 +216,30 @@ void EngineImpl::pool_rows(const SchedStep& step, const float* rows) {
 }
 
 Status EngineImpl::compute(const SchedStep& step) {
+  forward_ms_ = 0;
+  const auto forward = [&](bool hidden) {
+    const int64_t t0 = now_ns();
+    auto rows = hidden ? runner_->step_hidden(batch_) : runner_->step(batch_);
+    forward_ms_ += static_cast<double>(now_ns() - t0) * 1e-6;
+    return rows;
+  };
   build_batch(step, /*embeds=*/false);
-  if (!batch_.empty()) draw_all(step, MINFER_TRY(runner_->step(batch_)));
+  if (!batch_.empty()) draw_all(step, MINFER_TRY(forward(false)));
   build_batch(step, /*embeds=*/true);
-  if (!batch_.empty()) pool_rows(step, MINFER_TRY(runner_->step_hidden(batch_)).data());
+  if (!batch_.empty()) pool_rows(step, MINFER_TRY(forward(true)).data());
   return {};
+}
+
+void EngineImpl::report_step(const SchedStep& step, double ms) const {
+  StepInfo info;
+  info.prompt_tokens = step.shape.prefill_tokens;
+  for (const SchedItem& item : step.items) {
+    info.streams += item.run->is_stream() ? 1 : 0;
+    info.draft_tokens += item.draft;
+  }
+  info.forward_ms = forward_ms_;
+  info.total_ms = ms;
+  options_.on_step(info);
 }
 
 void EngineImpl::run_step(const SchedStep& step) {
@@ -229,6 +253,7 @@ void EngineImpl::run_step(const SchedStep& step) {
   }
   const double ms = static_cast<double>(now_ns() - t0) * 1e-6;
   scheduler_.observe(ms);
+  if (options_.on_step) report_step(step, ms);
   ++counts_.steps;
   counts_.tokens_prefilled += step.shape.prefill_tokens;
   for (const SchedItem& item : step.items) {

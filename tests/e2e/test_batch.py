@@ -335,6 +335,19 @@ class Replay(Cli):
         self.assertIn("bit for bit: 1 answers", self.ok("replay", answer).out)
         self.fails(2, "run", SPM, "hello", "--stamp", says="--stamp")
 
+    def test_insight(self):
+        source, out, trace, dumps = self.write("in.jsonl", jsonl(mixed(6))), self.dir / "out.jsonl", self.dir / "t.json", self.dir / "dumps"
+        p = self.ok("batch", BPE, source, out, "--trace", trace, "--dump-graph", self.dir / "g.dot")
+        self.assertIn("GFLOP/s", p.err)
+        self.assertIn("traceEvents", json.loads(trace.read_text()))
+        self.assertIn("digraph", (self.dir / "g.dot").read_text())
+        p = self.ok("replay", out, "--dump-dir", dumps, env={"MINFER_DISABLE_PASS": "fuse_rope_store", "MINFER_TRACE": str(self.dir / "r.json")})
+        self.assertIn("bit for bit", p.out)
+        self.assertGreater(len(list(dumps.iterdir())), 20)
+        self.assertIn("traceEvents", json.loads((self.dir / "r.json").read_text()))
+        self.fails(1, "batch", BPE, source, out, "--trace", self.dir / "no/such", says="--trace")
+        self.fails(2, "batch", BPE, source, out, env={"MINFER_KERNEL": "matmul:none"}, says="MINFER_KERNEL")
+
     def test_context_that_ended(self):
         out = run("run", SPM, "hello", "--json", "--stamp", "--ctx", "40", "--ignore-eos")
         self.assertEqual(json.loads(out.out)["finish_reason"], "context")
