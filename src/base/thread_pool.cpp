@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -18,6 +19,11 @@ namespace {
 constexpr int kSpins = 2000;
 // Yields before parking in the kernel: a parked worker costs tens of microseconds to wake.
 constexpr int kYields = 200;
+// Yields that took longer gave the core to somebody else. It comes back when their time slices end, milliseconds later,
+// whereas who is woken from a park goes first: on a crowded machine parking is faster.
+constexpr auto kCrowded = std::chrono::microseconds(200);
+// Waits after such yields that park at once: few after a hiccup, many where it happens again and again.
+constexpr int kLeastParks = 16, kMostParks = 4096;
 
 inline void cpu_relax() {
 #if defined(__x86_64__)
@@ -32,18 +38,34 @@ struct Event {
   std::atomic<uint32_t> value{0};
   std::atomic<uint32_t> sleepers{0};
 
-  void wait_change(uint32_t seen, int spins) {
+  void wait_change(uint32_t seen, int spins, int yields) {
     for (int i = 0; i < spins; ++i) {
       if (value.load(std::memory_order_acquire) != seen) return;
       cpu_relax();
     }
-    for (int i = 0; i < kYields; ++i) {
-      if (value.load(std::memory_order_acquire) != seen) return;
-      sched_yield();
-    }
+    if (yields > 0 && yield_until_change(seen, yields)) return;
     sleepers.fetch_add(1, std::memory_order_seq_cst);
     while (value.load(std::memory_order_seq_cst) == seen) value.wait(seen, std::memory_order_seq_cst);
     sleepers.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  bool yield_until_change(uint32_t seen, int yields) {
+    thread_local int parks = 0, next_parks = kLeastParks;
+    if (parks > 0) {
+      --parks;
+      return false;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < yields; ++i) {
+      if (value.load(std::memory_order_acquire) != seen) break;
+      sched_yield();
+      if (std::chrono::steady_clock::now() - begin < kCrowded) continue;
+      parks = next_parks;
+      next_parks = std::min(2 * next_parks, kMostParks);
+      return false;
+    }
+    next_parks = std::max(next_parks / 2, kLeastParks);
+    return value.load(std::memory_order_acquire) != seen;
   }
 
   void signal() {
@@ -56,7 +78,7 @@ struct Event {
 
 struct ThreadPool::Impl {
   int n = 1;
-  int spins = kSpins;
+  int spins = kSpins, yields = kYields;
   std::vector<std::thread> threads;
   std::vector<Worker> workers;
   const std::function<void(Worker&)>* fn = nullptr;
@@ -78,7 +100,7 @@ struct ThreadPool::Impl {
       failed_at_barrier = failed.load(std::memory_order_acquire);
       phase.signal();
     } else {
-      phase.wait_change(seen, spins);
+      phase.wait_change(seen, spins, yields);
     }
     return !failed_at_barrier;  // stable: the next barrier cannot complete before this worker reaches it
   }
@@ -86,7 +108,7 @@ struct ThreadPool::Impl {
   void worker_main(int index) {
     uint32_t seen = 0;
     for (;;) {
-      start.wait_change(seen, spins);
+      start.wait_change(seen, spins, yields);
       ++seen;
       if (stop) return;
       (*fn)(workers[static_cast<size_t>(index)]);
@@ -119,7 +141,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int n_threads) {
   auto impl = std::make_unique<Impl>();
   impl->n = n_threads;
   // With more threads than cores, spinning takes the core from the thread that is waited for.
-  if (n_threads > usable_cores()) impl->spins = 50;
+  if (n_threads > usable_cores()) impl->spins = 50, impl->yields = 0;
   std::unique_ptr<ThreadPool> pool(new ThreadPool(std::move(impl)));
   Impl& i = *pool->impl_;
   i.workers.resize(static_cast<size_t>(n_threads));
