@@ -35,7 +35,7 @@ EngineImpl::EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> run
     page_.resize(static_cast<size_t>(runner_->kv_shape().page_bytes()));
     runner_->tables().tree().on_evict = [this](RadixTree::Node node) { keep(node); };
   }
-  publish_stats(0);
+  publish_stats();
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -122,7 +122,7 @@ void EngineImpl::answer_idle() {
                      tables.pages_available(), tables.pages_total());
     answers.push_back(std::move(s));
   }
-  publish_stats(counts_.step_ms);
+  publish_stats();
   for (size_t i = 0; i < answers.size(); ++i) idle_questions_[i].answer.set_value(std::move(answers[i]));
   idle_questions_.clear();
 }
@@ -179,8 +179,7 @@ bool EngineImpl::between_steps(const std::function<void(Runner&)>& task) {
   return done.get();
 }
 
-void EngineImpl::publish_stats(double step_ms) {
-  counts_.step_ms = step_ms;
+void EngineImpl::publish_stats() {
   const KvTables& tables = runner_->tables();
   const std::lock_guard lock(mutex_);
   published_ = counts_;

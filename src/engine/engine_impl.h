@@ -53,7 +53,7 @@ struct EngineImpl final : private SchedulerHost {
   void answer_idle();
   double wait_ms() const;  // until the next deadline
   double now_ms() const;
-  void publish_stats(double step_ms);
+  void publish_stats();
 
   // --- engine_step.cpp: one step ---
   void guess_ahead();  // for every stream, before the scheduler decides

@@ -207,6 +207,7 @@ void EngineImpl::retire(Run& run) {
   const auto it = live_.find(&state);
   ended_.push_back(it->second);
   live_.erase(it);
+  publish_stats();  // who waited for the answer finds it counted
   state.complete(std::nullopt);
 }
 
@@ -240,6 +241,7 @@ void EngineImpl::fail(RequestState& state, Error error) {
     const std::lock_guard lock(mutex_);
     --n_unfinished_;
   }
+  publish_stats();
   state.complete(std::move(error));
 }
 

@@ -255,6 +255,7 @@ void EngineImpl::run_step(const SchedStep& step) {
   scheduler_.observe(ms);
   if (options_.on_step) report_step(step, ms);
   ++counts_.steps;
+  counts_.step_ms = ms;
   counts_.tokens_prefilled += step.shape.prefill_tokens;
   for (const SchedItem& item : step.items) {
     Run& run = static_cast<Run&>(*item.run);
@@ -272,7 +273,7 @@ void EngineImpl::run_step(const SchedStep& step) {
       emit(run);
     }
   }
-  publish_stats(ms);
+  publish_stats();
 }
 
 }  // namespace minfer
