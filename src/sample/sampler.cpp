@@ -2,6 +2,7 @@
 #include "sample/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/fmath.h"
@@ -53,14 +54,40 @@ void apply_mask(std::span<float> row, TokenMask mask) {
 
 }  // namespace
 
+// In blocks, so that the compiler compares many values at once; the block of the largest is looked through again.
 Result<int32_t> argmax(std::span<const float> logits) {
-  size_t best = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) return bad_logits(logits[i], i);
-    if (logits[i] > logits[best]) best = i;
+  constexpr size_t kBlock = 1024, kLanes = 16;
+  if (logits.empty()) return bad_logits(NAN, 0);
+  float best = logits[0];
+  size_t best_block = 0;
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const auto block = logits.subspan(begin, std::min(kBlock, logits.size() - begin));
+    std::array<float, kLanes> most;
+    std::array<int32_t, kLanes> nans{};
+    most.fill(-INFINITY);
+    size_t i = 0;
+    for (; i + kLanes <= block.size(); i += kLanes) {
+      for (size_t l = 0; l < kLanes; ++l) {
+        const float x = block[i + l];
+        most[l] = x > most[l] ? x : most[l];
+        nans[l] |= x != x ? 1 : 0;
+      }
+    }
+    for (; i < block.size(); ++i) {
+      most[0] = block[i] > most[0] ? block[i] : most[0];
+      nans[0] |= std::isnan(block[i]) ? 1 : 0;
+    }
+    if (*std::max_element(nans.begin(), nans.end()) != 0) {
+      const auto nan = std::find_if(block.begin(), block.end(), [](float x) { return std::isnan(x); });
+      return bad_logits(*nan, begin + static_cast<size_t>(nan - block.begin()));
+    }
+    const float m = *std::max_element(most.begin(), most.end());
+    if (m > best) best = m, best_block = begin;
   }
-  if (logits.empty() || std::isinf(logits[best])) return bad_logits(logits.empty() ? NAN : logits[best], best);
-  return static_cast<int32_t>(best);
+  const auto from = logits.begin() + static_cast<std::ptrdiff_t>(best_block);
+  const auto at = static_cast<size_t>(std::find(from, logits.end(), best) - logits.begin());
+  if (std::isinf(best)) return bad_logits(best, at);
+  return static_cast<int32_t>(at);
 }
 
 Sampler::Sampler(SamplingParams params)

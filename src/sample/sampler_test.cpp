@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+#include <random>
+#include <algorithm>
 #include <cmath>
 
 #include "sample/philox.h"
@@ -233,6 +237,34 @@ TEST(Sampler, ExtremeRowsDrawSomething) {
       }
     }
   }
+}
+
+TEST(Argmax, TheFirstOfTheLargestAtAnyLength) {
+  std::mt19937 random(5);
+  for (size_t n : {size_t{1}, size_t{2}, size_t{15}, size_t{16}, size_t{17}, size_t{1023}, size_t{1024}, size_t{1025},
+                   size_t{5000}}) {
+    for (int round = 0; round < 50; ++round) {
+      std::vector<float> row(n);
+      for (float& x : row) x = static_cast<float>(static_cast<int>(random() % 41) - 40);  // many equals, 0 and -0
+      for (float& x : row) {
+        if (random() % 9 == 0) x = random() % 2 != 0 ? -0.0f : -INFINITY;
+      }
+      row[random() % n] = 0;  // something can be drawn
+      const auto got = argmax(row);
+      ASSERT_TRUE(got.ok()) << got.error().message;
+      ASSERT_EQ(*got, std::max_element(row.begin(), row.end()) - row.begin()) << n;
+      const size_t at = random() % n;
+      for (float bad : {NAN, INFINITY}) {
+        auto broken = row;
+        broken[at] = bad;
+        const auto refused = argmax(broken);
+        ASSERT_FALSE(refused.ok());
+        EXPECT_NE(refused.error().message.find(std::to_string(at)), std::string::npos) << refused.error().message;
+      }
+    }
+  }
+  EXPECT_FALSE(argmax({}).ok());
+  EXPECT_FALSE(argmax(std::vector<float>(70, -INFINITY)).ok());
 }
 
 }  // namespace
