@@ -448,6 +448,25 @@ TEST(Engine, TextIsEncodedAndStopsEndIt) {
   EXPECT_EQ(cut->choices[0].text, text.substr(0, text.find(r.stop[0])));
 }
 
+TEST(Engine, GuessesAfterAPromptWhoseRowsAreAllWanted) {
+  EngineOptions o = small_options();
+  o.chunk = 1;  // the prompt's last id comes alone, as that of a stream
+  const auto engine = engine_of(o);
+  std::vector<int32_t> prompt;
+  for (int i = 0; i < 8; ++i) {
+    for (int32_t id : {7, 9, 11, 13, 15}) prompt.push_back(id);
+  }
+  Request r = request_of(prompt, 10);
+  r.sampling.temperature = 1;
+  r.prompt_logprobs = r.logprobs = true;
+  const auto got = engine->run(r);
+  ASSERT_TRUE(got.ok());
+  EXPECT_GT(got->draft_tokens, 0);
+  const Response want = plain(r);
+  EXPECT_EQ(difference(got->choices[0], want.choices[0]), "");
+  EXPECT_EQ(difference(got->prompt_logprobs, want.prompt_logprobs), "");
+}
+
 TEST(Engine, GuessesComeTrueAndChangeNothing) {
   EngineOptions o = small_options();
   const auto engine = engine_of(o);

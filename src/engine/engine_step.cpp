@@ -120,7 +120,7 @@ void EngineImpl::draw_all(const SchedStep& step, std::span<const float> logits) 
     const float* rows = logits.data() + first_row_[static_cast<size_t>(i)] * n_vocab;
     if (run.max_part != INT32_MAX && run.answer.size() == 0) {
       read_prompt_logprobs(run, item, rows);
-      rows += static_cast<size_t>(item.n - 1) * n_vocab;
+      rows += static_cast<size_t>(item.n - 1 - item.draft) * n_vocab;  // the first to draw from
     }
     if (item.draws() && run.owner.request.max_tokens != 0 && run.failed.ok()) draw(run, item.draft, rows);
   };
