@@ -12,7 +12,6 @@
 #include <new>
 
 #include "base/error.h"
-#include "base/thread_pool.h"
 #include "common.h"
 #include "options.h"
 
@@ -130,7 +129,6 @@ int main(int argc, char** argv) {
   try {
     minfer::cli::hold_standard_streams();
     minfer::cli::set_up_interrupts();
-    minfer::prefer_short_slices();  // this thread is the first of every pool
     return minfer::cli::check_output(minfer::cli::run(argc, argv));
   } catch (const std::bad_alloc&) {
     std::fputs("minfer: out of memory\n", stderr);

@@ -26,7 +26,7 @@ Result<int64_t> parse_bytes(const std::string& text) {
 }
 
 void ServingFlags::add_to(CLI::App& app, bool with_cache_type) {
-  constexpr Range kChunk = {1, 4096}, kParallel = {1, 4096};
+  constexpr Range kChunk = {1, 4096}, kParallel = {1, 4096}, kDraft = {1, 64};
   place.add_to(app);
   add_integer(app, "--ctx,-c", ctx, kPositive,
               "positions of one sequence at most (default: what the model was trained for, as memory allows)")
@@ -37,6 +37,13 @@ void ServingFlags::add_to(CLI::App& app, bool with_cache_type) {
   add_integer(app, "--parallel", parallel, kParallel, "sequences computed together at most (default 64)")
       ->group("Engine");
   add_integer(app, "--chunk", chunk, kChunk, "prompt tokens per step (default 512); changes speed, never the result")
+      ->group("Engine");
+  add_text(app, "--draft", draft,
+           "a smaller model with the same vocabulary that guesses ahead; changes speed, never the result")
+      ->group("Engine");
+  add_integer(app, "--draft-max", draft_max, kDraft, "tokens it guesses ahead at most (default 8)")->group("Engine");
+  add_text(app, "--draft-kv-memory", draft_kv_memory,
+           "bytes of its K and V (default: room for as many positions as --kv-memory has)")
       ->group("Engine");
   if (with_cache_type) cache_types.add_to(app);
 }
@@ -56,6 +63,13 @@ Result<EngineOptions> ServingFlags::options() const {
   o.cache_type_k = dtype_info(types.k).name;
   o.cache_type_v = dtype_info(types.v).name;
   if (!kv_memory.empty()) o.kv_memory = MINFER_TRY_CTX(parse_bytes(kv_memory), "--kv-memory");
+  if (draft.empty() && (draft_max > 0 || !draft_kv_memory.empty())) {
+    return make_error(ErrorCode::kInvalidArgument, "{}: expected --draft MODEL too",
+                      draft_max > 0 ? "--draft-max" : "--draft-kv-memory");
+  }
+  if (!draft.empty()) o.draft_model = MINFER_TRY_CTX(resolve_model(draft), "--draft");
+  if (draft_max > 0) o.draft_tokens = draft_max;
+  if (!draft_kv_memory.empty()) o.draft_kv_memory = MINFER_TRY_CTX(parse_bytes(draft_kv_memory), "--draft-kv-memory");
   return o;
 }
 

@@ -15,8 +15,8 @@ namespace minfer::cli {
 struct ServingFlags {
   PlaceFlags place;
   CacheTypeFlags cache_types;
-  std::string kv_memory;
-  int ctx = 0, chunk = 0, parallel = 0;
+  std::string kv_memory, draft, draft_kv_memory;
+  int ctx = 0, chunk = 0, parallel = 0, draft_max = 0;
   void add_to(CLI::App& app, bool with_cache_type = true);
   // Errors: what can be wrong about them without a model, with the flag's name.
   Result<EngineOptions> options() const;

@@ -32,7 +32,7 @@ struct StepInfo {
   int32_t streams = 0;        // sequences whose next token was computed
   int32_t draft_tokens = 0;   // guesses computed after them
   double forward_ms = 0;      // the model alone
-  double total_ms = 0;        // with the draws
+  double total_ms = 0;        // with the draws and the guesses of a draft model
 };
 
 struct EngineOptions {
@@ -52,8 +52,14 @@ struct EngineOptions {
   // A folder that keeps pages of K and V when they leave the cache and when the engine closes, for the next one with
   // the same model and the same numerics; empty: none. Pages that are damaged or made by others are refused.
   std::string kv_store;
-  int64_t kv_store_bytes = int64_t{4} << 30;                  // at most; the least recently used go first
-  int32_t speculation = 8;                                    // tokens guessed ahead at most; 0: none
+  int64_t kv_store_bytes = int64_t{4} << 30;  // at most; the least recently used go first
+  // Tokens guessed ahead at most from what the text itself repeats; 0: none.
+  int32_t speculation = 8;
+  // A smaller model with the same vocabulary, which guesses ahead too where that pays; empty: none. Its context may be
+  // shorter: beyond it there are no guesses.
+  std::string draft_model;
+  int32_t draft_tokens = 8;     // that it guesses ahead at most
+  int64_t draft_kv_memory = 0;  // bytes of its K and V, f16; 0: room for as many positions as kv_memory has
   std::function<bool(int64_t done, int64_t total)> progress;  // bytes loaded; false cancels
 
   // For those who look inside. What is pointed to outlives the engine and is read only when nothing runs.
@@ -68,7 +74,10 @@ struct EngineStats {
   int32_t requests_waiting = 0, sequences_running = 0;
   int64_t requests_total = 0, requests_finished = 0, requests_refused = 0;
   int64_t tokens_prefilled = 0, tokens_cached = 0, tokens_generated = 0;
-  int64_t draft_tokens = 0, draft_tokens_accepted = 0;
+  int64_t draft_tokens = 0, draft_tokens_accepted = 0;              // guesses that were computed; those that came true
+  int64_t draft_model_tokens = 0, draft_model_tokens_accepted = 0;  // of them, those of the draft model
+  int64_t draft_kv_bytes = 0, draft_failures = 0;                   // its steps that failed, which no request notices
+  double draft_ms = 0;                                              // the time it took, all together
   int64_t steps = 0, preemptions = 0, plans_made = 0;
   int64_t kv_bytes = 0, kv_pages = 0, kv_pages_free = 0, kv_pages_cached = 0;
   int32_t kv_page_size = 0, n_ctx = 0;

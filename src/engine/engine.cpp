@@ -22,10 +22,11 @@ const char* finish_reason_name(FinishReason reason) {
 }
 
 // --- the loop -------------------------------------------------------------------------------------------------------
-EngineImpl::EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, std::optional<PageStore> store,
-                       const EngineOptions& options)
+EngineImpl::EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, std::unique_ptr<DraftModel> draft,
+                       std::optional<PageStore> store, const EngineOptions& options)
     : model_(std::move(model)),
       runner_(std::move(runner)),
+      draft_(std::move(draft)),
       store_(std::move(store)),
       options_(options),
       start_ns_(now_ns()),
@@ -120,6 +121,7 @@ void EngineImpl::answer_idle() {
     if (s.ok() && tables.pages_available() != tables.pages_total())
       s = make_error(ErrorCode::kInternal, "[engine] idle, and only {} of {} pages are available",
                      tables.pages_available(), tables.pages_total());
+    if (s.ok() && draft_) s = draft_->check_idle(q.clear);
     answers.push_back(std::move(s));
   }
   publish_stats();
@@ -140,7 +142,7 @@ void EngineImpl::loop() noexcept {
     }
     update_pauses();
     guess_ahead();
-    const SchedStep& step = scheduler_.next(*this, now_ms());
+    const SchedStep& step = scheduler_.next(*this, now_ms(), guess_ms_);
     counts_.preemptions += static_cast<int64_t>(step.preempted.size());
     for (SchedRun* run : step.preempted) ++static_cast<Run*>(run)->owner.response.preemptions;
     for (SchedRun* run : step.expired) {
@@ -193,6 +195,10 @@ void EngineImpl::publish_stats() {
   published_.kv_store_pages = store_ ? store_->n_pages() : 0;
   published_.kv_page_size = tables.page_size();
   published_.n_ctx = runner_->n_ctx();
+  if (draft_) {
+    published_.draft_kv_bytes = draft_->runner().kv_shape().bytes();
+    published_.draft_failures = draft_->failures();
+  }
   published_.stall_max_ms = stall_max_;
   published_stalls_ = stalls_;
 }
@@ -279,6 +285,21 @@ Result<RunnerOptions> runner_options(const Model& model, const EngineOptions& o)
   return r;
 }
 
+// Shares the threads of `runner`, which never compute at the same time.
+Result<std::unique_ptr<DraftModel>> open_draft(const Model& model, Runner& runner, const EngineOptions& o) {
+  DraftOptions d;
+  d.runner.backend.device = o.device;
+  d.runner.backend.isa = o.isa;
+  d.runner.pool = runner.shared_pool();
+  d.runner.n_ctx = runner.n_ctx();
+  d.runner.n_seqs = o.max_running;
+  d.runner.chunk = o.chunk;
+  d.kv_memory = o.draft_kv_memory;
+  d.positions = runner.kv_shape().n_slots();
+  d.share_prefixes = o.prefix_cache;
+  return DraftModel::create(MINFER_TRY(Model::open(o.draft_model)), model, d);
+}
+
 Status check_options(const EngineOptions& o) {
   const auto refuse = [](const char* field, auto found, auto lo, auto hi) {
     return make_error(ErrorCode::kInvalidArgument, "[engine] {}: found {}, expected {} to {}", field, found, lo, hi);
@@ -288,6 +309,8 @@ Status check_options(const EngineOptions& o) {
   if (!(o.max_stall_ms >= 1 && o.max_stall_ms <= 1e6)) return refuse("max_stall_ms", o.max_stall_ms, 1.0, 1e6);
   if (o.stream_tokens < 1) return refuse("stream_tokens", o.stream_tokens, 1, INT32_MAX);
   if (o.speculation < 0 || o.speculation > 64) return refuse("speculation", o.speculation, 0, 64);
+  if (o.draft_tokens < 1 || o.draft_tokens > 64) return refuse("draft_tokens", o.draft_tokens, 1, 64);
+  if (o.draft_kv_memory < 0) return refuse("draft_kv_memory", o.draft_kv_memory, int64_t{0}, INT64_MAX);
   if (o.kv_store_bytes < 0) return refuse("kv_store_bytes", o.kv_store_bytes, int64_t{0}, INT64_MAX);
   if (o.kv_memory < 0) return refuse("kv_memory", o.kv_memory, int64_t{0}, INT64_MAX);
   return {};
@@ -306,10 +329,13 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Model> model, con
   MINFER_TRY(check_options(options));
   auto runner = MINFER_TRY(Runner::create(*model, MINFER_TRY(runner_options(*model, options))));
   runner->hooks = {options.tracer, options.observer};
+  std::unique_ptr<DraftModel> draft;
+  if (!options.draft_model.empty())
+    draft = MINFER_TRY_CTX(open_draft(*model, *runner, options), "draft model '" + options.draft_model + "'");
   std::optional<PageStore> store;
   if (!options.kv_store.empty()) store = MINFER_TRY(open_page_store(*model, *runner, options));
-  return std::unique_ptr<Engine>(
-      new Engine(std::make_unique<EngineImpl>(std::move(model), std::move(runner), std::move(store), options)));
+  return std::unique_ptr<Engine>(new Engine(
+      std::make_unique<EngineImpl>(std::move(model), std::move(runner), std::move(draft), std::move(store), options)));
 }
 
 Result<Stream> Engine::submit(Request request) { return Stream(MINFER_TRY(impl_->submit(std::move(request)))); }

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/draft_model.h"
 #include "engine/request_state.h"
 #include "engine/runner.h"
 #include "engine/scheduler.h"
@@ -20,8 +21,9 @@
 namespace minfer {
 
 struct EngineImpl final : private SchedulerHost {
-  EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, std::optional<PageStore> store,
-             const EngineOptions& options);
+  // `draft`: null without one.
+  EngineImpl(std::unique_ptr<Model> model, std::unique_ptr<Runner> runner, std::unique_ptr<DraftModel> draft,
+             std::optional<PageStore> store, const EngineOptions& options);
   ~EngineImpl() override;
 
   Result<std::shared_ptr<RequestState>> submit(Request request);
@@ -55,8 +57,20 @@ struct EngineImpl final : private SchedulerHost {
   double now_ms() const;
   void publish_stats();
 
+  // --- engine_guess.cpp: before the scheduler decides ---
+  // Of the step as far as it was chosen.
+  struct GuessCosts {
+    int32_t rows = 0;     // of streams and their guesses
+    double tokens = 0;    // that it will give
+    double draft_ms = 0;  // that the draft model will take
+    int32_t sharers = 0;  // runs whose guesses it computes together
+  };
+  void guess_ahead();  // for every stream
+  void choose_guesses(Run& run, GuessCosts& costs);
+  GuessDepth::Choice draft_choice(Run& run, const GuessCosts& costs, int32_t room, int32_t& most) const;
+  void learn_of_guesses(Run& run, int32_t draft);
+
   // --- engine_step.cpp: one step ---
-  void guess_ahead();  // for every stream, before the scheduler decides
   void run_step(const SchedStep& step);
   void build_batch(const SchedStep& step, bool embeds);
   Status compute(const SchedStep& step);
@@ -64,7 +78,7 @@ struct EngineImpl final : private SchedulerHost {
   void read_prompt_logprobs(Run& run, const SchedItem& item, const float* rows);
   void draw_all(const SchedStep& step, std::span<const float> logits);
   void draw(Run& run, int32_t draft, const float* rows);
-  Result<int32_t> draw_one(Run& run, std::span<const float> logits);
+  Result<int32_t> draw_one(Run& run, std::span<const float> logits, bool guess);
   void pool_rows(const SchedStep& step, const float* rows);
   void accept(Run& run, const SchedItem& item);
   void emit(Run& run);
@@ -96,6 +110,7 @@ struct EngineImpl final : private SchedulerHost {
 
   const std::unique_ptr<Model> model_;
   const std::unique_ptr<Runner> runner_;
+  const std::unique_ptr<DraftModel> draft_;  // null: none
   std::optional<PageStore> store_;
   const EngineOptions options_;
   const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
@@ -107,6 +122,9 @@ struct EngineImpl final : private SchedulerHost {
   std::vector<StatePtr> ended_;  // in this turn of the loop: a step may still look at their runs
   std::vector<IdleQuestion> idle_questions_;
   uint64_t arrivals_ = 0;
+  std::vector<DraftAsk> asks_;  // of the draft model, in this turn of the loop; by asking_
+  std::vector<Run*> asking_;
+  double guess_ms_ = 0;  // that it took
   std::vector<BatchToken> batch_;
   double forward_ms_ = 0;          // of the step in hand: the model alone
   std::vector<std::byte> page_;    // on its way to or from the store

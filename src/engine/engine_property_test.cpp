@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "engine/testing/golden_variant.h"
 #include "engine/testing/plain_decode.h"
 #include "minfer/engine.h"
 
@@ -35,7 +36,7 @@ class Mix {
     n_vocab_ = model->hparams().n_vocab;
     const auto reference_model = testing::open_golden(family);
     EngineOptions o;
-    o.n_threads = pick<int>({1, 2, 3});
+    o.n_threads = pick<int>({1, 1, 1, 1, 1, 1, 2, 3});  // more than one is slow where cores are busy
     o.ctx = std::min(64 + below(200), model->hparams().n_ctx_train);
     const bool q8 = model->hparams().head_dim % 32 == 0;
     o.cache_type_k = pick<std::string>({"f32", "f16", "bf16", q8 ? "q8_0" : "f16"});
@@ -49,6 +50,14 @@ class Mix {
     o.stream_tokens = pick<int32_t>({1, 8, 1024});
     o.prefix_cache = below(6) != 0;
     o.speculation = pick<int32_t>({0, 1, 3, 8});
+    std::optional<testing::GoldenVariant> variant;
+    if (below(2) == 0) {  // a draft model: the same, or one that guesses less well
+      if (below(2) == 0) variant.emplace(family);
+      o.draft_model = variant ? variant->path() : testing::golden_path(family);
+      o.draft_tokens = 1 + below(10);
+      const int64_t page = kv_bytes_per_token(model->hparams(), DType::kF16, DType::kF16) * 32;
+      if (below(2) == 0) o.draft_kv_memory = page * (1 + below(8));
+    }
     auto made = Engine::create(std::move(model), o);
     ASSERT_TRUE(made.ok()) << made.error().message;
     Engine& engine = **made;
@@ -103,10 +112,15 @@ class Mix {
     const Status cleared = engine.check_idle(/*clear=*/true);
     EXPECT_TRUE(cleared.ok()) << cleared.error().message;
     const EngineStats stats = engine.stats();
-    preemptions += stats.preemptions, cached += stats.tokens_cached, accepted += stats.draft_tokens_accepted;
+    EXPECT_EQ(stats.draft_failures, 0);
+    preemptions += stats.preemptions, cached += stats.tokens_cached;
+    model_accepted += stats.draft_model_tokens_accepted;
+    model_refused += stats.draft_model_tokens - stats.draft_model_tokens_accepted;
+    accepted += stats.draft_tokens_accepted - stats.draft_model_tokens_accepted;
   }
 
-  static int64_t preemptions, cached, accepted;  // over all mixes: they must have happened
+  // Over all mixes: they must have happened.
+  static int64_t preemptions, cached, accepted, model_accepted, model_refused;
 
  private:
   int32_t below(int32_t n) { return n <= 0 ? 0 : static_cast<int32_t>(random_() % static_cast<uint32_t>(n)); }
@@ -207,7 +221,7 @@ class Mix {
   std::vector<std::vector<int32_t>> roots_;
 };
 
-int64_t Mix::preemptions = 0, Mix::cached = 0, Mix::accepted = 0;
+int64_t Mix::preemptions = 0, Mix::cached = 0, Mix::accepted = 0, Mix::model_accepted = 0, Mix::model_refused = 0;
 
 TEST(EngineProperty, EveryAnswerIsAsIfAlone) {
   const int mixes = env_int("MINFER_MIXES", 30), first = env_int("MINFER_MIX_SEED", 1);
@@ -220,6 +234,8 @@ TEST(EngineProperty, EveryAnswerIsAsIfAlone) {
     EXPECT_GT(Mix::preemptions, 0);
     EXPECT_GT(Mix::cached, 0);
     EXPECT_GT(Mix::accepted, 0);
+    EXPECT_GT(Mix::model_accepted, 0);
+    EXPECT_GT(Mix::model_refused, 0);
   }
 }
 

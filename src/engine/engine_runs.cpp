@@ -178,6 +178,7 @@ void EngineImpl::start(const StatePtr& state) {
 }
 
 void EngineImpl::close_sequence(Run& run) {
+  if (draft_) draft_->release(run.drafted);
   if (run.seq < 0) return;
   runner_->close_sequence(run.seq);
   run.seq = -1;
@@ -195,6 +196,7 @@ void EngineImpl::retire(Run& run) {
   // The request may be held long after this: its runs keep nothing that grows with the vocabulary or the answer.
   run.ids = {};
   run.logits = {};
+  run.lookup = {};
   run.sampler = Sampler(SamplingParams());
   if (--state.n_live > 0) return;
   state.response.timings.total_ms = now_ms() - state.submitted_ms;
@@ -292,6 +294,10 @@ void EngineImpl::catch_up(SchedRun& sched) {
 
 bool EngineImpl::reserve(SchedRun& run, int32_t n) { return runner_->reserve(static_cast<Run&>(run).seq, n).ok(); }
 
-void EngineImpl::release(SchedRun& run) { close_sequence(static_cast<Run&>(run)); }
+void EngineImpl::release(SchedRun& sched) {
+  Run& run = static_cast<Run&>(sched);
+  close_sequence(run);
+  run.looked_up.clear();
+}
 
 }  // namespace minfer

@@ -8,27 +8,6 @@
 
 namespace minfer {
 
-void EngineImpl::guess_ahead() {
-  if (options_.speculation == 0) return;
-  int32_t streams = 0, rows = 0;
-  for (SchedRun* sched : scheduler_.running()) streams += sched->is_stream() && !sched->paused ? 1 : 0;
-  rows = streams;
-  const StepTime& time = scheduler_.time();
-  for (SchedRun* sched : scheduler_.running()) {
-    Run& run = static_cast<Run&>(*sched);
-    run.draft = 0;
-    const Request& r = run.owner.request;
-    if (!run.is_stream() || run.paused || !r.speculate) continue;
-    int32_t most = std::min(options_.speculation, runner_->n_ctx() - run.known);
-    if (r.max_tokens >= 0) most = std::min(most, r.max_tokens - run.answer.size() - 1);
-    if (most <= 0) continue;
-    run.lookup.guess(run.ids, most, run.guess);
-    run.draft = run.depth.choose(static_cast<int32_t>(run.guess.size()), streams - 1, rows - 1,
-                                 [&](int32_t n) { return time.decode_ms(n); });
-    rows += run.draft;
-  }
-}
-
 // Of the items that draw, or of those that embed; first_row_ of the others stays.
 void EngineImpl::build_batch(const SchedStep& step, bool embeds) {
   batch_.clear();
@@ -68,18 +47,20 @@ void EngineImpl::read_prompt_logprobs(Run& run, const SchedItem& item, const flo
   }
 }
 
-Result<int32_t> EngineImpl::draw_one(Run& run, std::span<const float> logits) {
+// A guess is drawn as the token itself will be, except that the request's mask is not asked: it may remember its calls.
+Result<int32_t> EngineImpl::draw_one(Run& run, std::span<const float> logits, bool guess) {
   const Request& r = run.owner.request;
   const size_t n_drawn = run.ids.size() - run.n_prompt;
   const bool go_on = static_cast<int64_t>(n_drawn) < r.min_tokens;
-  if (r.mask || go_on) {
+  const bool masked = r.mask && !guess;
+  if (masked || go_on) {
     run.logits.assign(logits.begin(), logits.end());
     if (go_on) {
       for (int32_t id = 0; id < static_cast<int32_t>(run.logits.size()); ++id) {
         if (run.answer.ends(id)) run.logits[static_cast<size_t>(id)] = -INFINITY;
       }
     }
-    if (r.mask) {
+    if (masked) {
       const auto generated = std::span<const int32_t>(run.ids).subspan(run.n_prompt);
       MINFER_TRY(r.mask(run.choice, generated, run.logits));
     }
@@ -97,7 +78,7 @@ void EngineImpl::draw(Run& run, int32_t draft, const float* rows) {
   run.drawn_logprobs.clear();
   for (int32_t k = 0; k <= draft; ++k) {
     const std::span<const float> row(rows + static_cast<size_t>(k) * n_vocab, n_vocab);
-    auto id = draw_one(run, row);
+    auto id = draw_one(run, row, /*guess=*/false);
     if (!id.ok()) {
       run.failed = std::move(id).error();
       return;
@@ -154,11 +135,7 @@ void EngineImpl::accept(Run& run, const SchedItem& item) {
   if (valid < run.stored + item.n) tables.truncate(run.seq, valid);
   run.stored = valid;
   if (options_.prefix_cache) tables.remember(run.seq, run.ids);
-  if (item.draft > 0) {
-    run.depth.learn(item.draft, n_drawn - 1);
-    state.response.draft_tokens += item.draft, counts_.draft_tokens += item.draft;
-    state.response.draft_tokens_accepted += n_drawn - 1, counts_.draft_tokens_accepted += n_drawn - 1;
-  }
+  learn_of_guesses(run, item.draft);
   if (reads_prompt && state.request.on_prompt && run.choice == 0 &&
       !state.request.on_prompt(std::min<int64_t>(run.stored, static_cast<int64_t>(run.n_prompt)),
                                static_cast<int64_t>(run.n_prompt)))
@@ -253,9 +230,9 @@ void EngineImpl::run_step(const SchedStep& step) {
   }
   const double ms = static_cast<double>(now_ns() - t0) * 1e-6;
   scheduler_.observe(ms);
-  if (options_.on_step) report_step(step, ms);
+  if (options_.on_step) report_step(step, guess_ms_ + ms);
   ++counts_.steps;
-  counts_.step_ms = ms;
+  counts_.step_ms = guess_ms_ + ms;
   counts_.tokens_prefilled += step.shape.prefill_tokens;
   for (const SchedItem& item : step.items) {
     Run& run = static_cast<Run&>(*item.run);

@@ -51,24 +51,5 @@ TEST(PromptLookup, ShortTexts) {
   }
 }
 
-TEST(GuessDepth, FollowsHitsAndCosts) {
-  const auto free = [](int32_t) { return 10.0; };                // bandwidth-bound: more rows cost nothing
-  const auto linear = [](int32_t rows) { return 10.0 * rows; };  // compute-bound
-  GuessDepth d;
-  EXPECT_EQ(d.choose(8, 0, 0, free), 8);
-  for (int i = 0; i < 31; ++i) EXPECT_EQ(d.choose(8, 0, 0, linear), 0);
-  EXPECT_EQ(d.choose(8, 0, 0, linear), 1);  // a probe
-  const auto some = [](int32_t rows) { return 10.0 + rows; };
-  const int32_t at_first = d.choose(8, 0, 0, some);
-  for (int i = 0; i < 50; ++i) d.learn(4, 4);
-  EXPECT_GT(d.hit(), 0.95);
-  EXPECT_EQ(d.choose(8, 0, 0, some), 8);
-  for (int i = 0; i < 50; ++i) d.learn(4, 0);
-  EXPECT_LT(d.hit(), 0.05);
-  EXPECT_EQ(d.choose(8, 0, 0, some), 0);
-  EXPECT_GT(at_first, 0);
-  EXPECT_EQ(d.choose(0, 0, 0, free), 0);
-}
-
 }  // namespace
 }  // namespace minfer

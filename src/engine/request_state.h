@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "engine/answer.h"
+#include "engine/draft_model.h"
+#include "engine/guess_depth.h"
 #include "engine/pooling.h"
 #include "engine/prompt_lookup.h"
 #include "engine/scheduler.h"
@@ -48,9 +50,14 @@ struct Run : SchedRun {
   size_t n_prompt = 0;
   Answer answer;
   Sampler sampler;
-  std::vector<int32_t> guess;  // of the step in hand
+  // --- guesses of the step in hand, and what is known of their sources ---
+  std::vector<int32_t> guess;      // what is computed beyond the known ids, the first `draft` of them
+  bool by_model = false;           // the draft model's; else the text's own
+  std::vector<int32_t> looked_up;  // what the text itself proposes
   PromptLookup lookup;
-  GuessDepth depth;
+  GuessDepth lookup_depth, draft_depth;
+  DraftRun drafted;
+  SamplerState before_guesses;
   std::vector<int32_t> drawn;  // ids that the step drew, in order
   std::vector<TokenLogprobs> drawn_logprobs;
   std::vector<float> logits;  // a changed row, kept for its memory

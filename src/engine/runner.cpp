@@ -24,8 +24,11 @@ Result<std::unique_ptr<Runner>> Runner::create(const Model& model, const RunnerO
   std::unique_ptr<Runner> r(new Runner);
   r->model_ = &model;
   r->backend_ = MINFER_TRY(make_backend(options.backend));
-  const int n_threads = options.n_threads == 0 ? usable_cores() : options.n_threads;
-  r->pool_ = MINFER_TRY(ThreadPool::create(n_threads));
+  const int n_threads = options.pool             ? options.pool->size()
+                        : options.n_threads == 0 ? usable_cores()
+                                                 : options.n_threads;
+  r->pool_ = options.pool;
+  if (!r->pool_) r->pool_ = MINFER_TRY(ThreadPool::create(n_threads));
   r->plan_options_ = options.plan;
   r->plan_options_.n_threads = n_threads;
   r->fused_attention_ = !r->backend_->kernels(Op::kAttention).empty();

@@ -20,7 +20,8 @@ namespace minfer {
 
 struct RunnerOptions {
   BackendOptions backend;
-  int n_threads = 0;   // 0: usable_cores()
+  int n_threads = 0;                 // 0: usable_cores()
+  std::shared_ptr<ThreadPool> pool;  // shared with others that run in turn; null: one of its own, of n_threads
   int32_t n_ctx = 0;   // positions per sequence; 0: what the model was trained for, as far as memory allows
   int32_t n_seqs = 1;  // sequences that may be open at once
   // Bytes of K and V of all sequences together; 0: each of the n_seqs has room for n_ctx positions, or, where that is
@@ -64,6 +65,7 @@ class Runner {
   const Model& model() const { return *model_; }
   const Backend& backend() const { return *backend_; }
   ThreadPool& pool() { return *pool_; }
+  const std::shared_ptr<ThreadPool>& shared_pool() const { return pool_; }
   const KvShape& kv_shape() const { return kv_->shape(); }
   const LoadedWeights& weights() const { return weights_; }
   int32_t n_ctx() const { return n_ctx_; }
@@ -91,7 +93,7 @@ class Runner {
   static constexpr size_t kMaxPlans = 64;
 
   const Model* model_ = nullptr;
-  std::unique_ptr<ThreadPool> pool_;
+  std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<Backend> backend_;
   LoadedWeights weights_;
   std::optional<KvCache> kv_;

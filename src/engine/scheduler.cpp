@@ -160,7 +160,7 @@ Scheduler::Admitted Scheduler::admit(SchedulerHost& host, SchedRun& run) {
   return Admitted::kYes;
 }
 
-void Scheduler::plan_prompts(SchedulerHost& host) {
+void Scheduler::plan_prompts(SchedulerHost& host, double spent_ms) {
   order_.clear();
   for (SchedRun* run : running_) {
     if (!run->is_stream() && !run->paused) order_.push_back(run);
@@ -190,7 +190,7 @@ void Scheduler::plan_prompts(SchedulerHost& host) {
       for (const SchedItem& item : step_.items) rows += item.n;
       const int32_t most = std::min(options_.chunk, options_.max_batch - rows);
       budget = rows == 0 ? most
-                         : time_.prefill_budget(rows, run->stored, kStallShare * options_.max_stall_ms,
+                         : time_.prefill_budget(rows, run->stored, kStallShare * options_.max_stall_ms - spent_ms,
                                                 std::min(kLeastPart, most), most);
       if (budget < most && budget > kLeastPart) budget -= budget % kLeastPart;  // few sizes, so that plans come again
     }
@@ -203,13 +203,13 @@ void Scheduler::plan_prompts(SchedulerHost& host) {
   }
 }
 
-const SchedStep& Scheduler::next(SchedulerHost& host, double now_ms) {
+const SchedStep& Scheduler::next(SchedulerHost& host, double now_ms, double spent_ms) {
   step_.items.clear();
   step_.preempted.clear();
   step_.expired.clear();
   expire(host, now_ms);
   plan_streams(host);
-  plan_prompts(host);
+  plan_prompts(host, spent_ms);
   for (SchedRun* run : step_.preempted) run->pushed_out = false;
   step_.shape = {};
   for (const SchedItem& item : step_.items) {

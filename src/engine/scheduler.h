@@ -87,8 +87,9 @@ class Scheduler {
   void add(SchedRun& run);     // waits from now on. Requires: it can run alone
   void remove(SchedRun& run);  // finished or cancelled; the owner gives its sequence back
 
-  // Decides on a step. Admits, reserves, preempts and expires through `host`; valid until the next call.
-  const SchedStep& next(SchedulerHost& host, double now_ms);
+  // Decides on a step. Admits, reserves, preempts and expires through `host`; valid until the next call. `spent_ms`:
+  // what this turn has already taken of the time between two tokens.
+  const SchedStep& next(SchedulerHost& host, double now_ms, double spent_ms = 0);
   // The step that next() gave took so long.
   void observe(double ms) { time_.observe(step_.shape, ms); }
 
@@ -110,7 +111,7 @@ class Scheduler {
   bool fits(const SchedulerHost& host, const SchedRun& run) const;
   void add_item(SchedRun& run, int32_t n, int32_t draft);
   void plan_streams(SchedulerHost& host);
-  void plan_prompts(SchedulerHost& host);
+  void plan_prompts(SchedulerHost& host, double spent_ms);
 
   SchedulerOptions options_;
   StepTime time_;

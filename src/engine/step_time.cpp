@@ -39,6 +39,10 @@ void StepTime::observe(const StepShape& s, double ms) {
   if (s.prefill_tokens == 0) {
     double& average = decode_[static_cast<size_t>(std::clamp(s.decode_rows, 1, kRows))];
     average = average == 0 ? ms : average + kAverage * (ms - average);
+    // Fewer rows take no longer. A first step made its plan too; without this nothing would correct its time when it
+    // made that many rows look too dear to be computed again.
+    for (size_t i = 1; i < static_cast<size_t>(&average - decode_.data()); ++i)
+      decode_[i] = std::min(decode_[i], average);
     return;
   }
   const double y = std::max(0.0, ms - decode_ms(s.decode_rows));

@@ -157,6 +157,8 @@ class Batch(Cli):
                 self.assertEqual(again, first, flags)
             else:  # another context, but these requests fit both
                 self.assertEqual([json.loads(x)["response"] for x in again], [json.loads(x)["response"] for x in first])
+        for i, draft in enumerate(([], ["--draft-max", "3", "--draft-kv-memory", "100K"])):
+            self.assertEqual(self.batch(items, "--draft", SPM, *draft, out=f"draft{i}.jsonl"), first)
         finished = self.batch(items, "--as-finished", out="finished.jsonl")
         self.assertEqual(sorted(finished), sorted(first))
 
@@ -285,6 +287,9 @@ class Batch(Cli):
         self.fails(2, "batch", SPM, source, source, says="both the input and the output")
         self.fails(2, "batch", SPM, source, out, "--kv-memory", "2X", says="--kv-memory")
         self.fails(2, "batch", SPM, source, out, "--cache-type", "q4_0", says="--cache-type")
+        self.fails(2, "batch", SPM, source, out, "--draft-max", "4", says="--draft-max: expected --draft MODEL too")
+        self.fails(2, "batch", SPM, source, out, "--draft", SPM, "--draft-max", "65", says="--draft-max")
+        self.fails(2, "batch", SPM, source, out, "--draft", BPE, says="a vocabulary of 267 tokens, expected the 297")
         # Without MODEL: --model, or the model that the first line names and all others have to name too.
         self.ok("batch", "--model", SPM, source, out)
         self.ok("batch", source, self.dir / "named.jsonl")
