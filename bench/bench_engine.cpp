@@ -3,8 +3,10 @@
 //   bench_engine decode MODEL [-s 16] [-p 16] [-n 128]                   answers grow together: tokens per second
 //   bench_engine shared MODEL [-s 16] [-p 512] [-n 64] [--percent 50]    prompts begin alike: time for all of them
 //   bench_engine stall MODEL [-s 8] [-p 32] [--long 4000]                a long prompt arrives: how long streams wait
+//   bench_engine draft MODEL DRAFT [-s 1] [-n 128] [--temp 0.8] [-r 3]    guesses of a draft model, of the text, none
 //   bench_engine turn MODEL [-p 3000] [-n 64] [-q 32] [--kv-store DIR]   first and second turn: time to first token
 // bench/compare_engine.py runs them beside llama.cpp. Prompts are pseudo-random ids, so models without a vocabulary do.
+#include <array>
 #include <cstdio>
 #include <filesystem>
 
@@ -17,7 +19,8 @@ struct Flags {
   EngineOptions options = default_options();
   std::string model;
   int sequences = 0, prompt = 0, predict = 0, percent = 50, long_prompt = 4000, question = 32;
-  double before_ms = 1000;
+  double before_ms = 1000, temperature = 0.8;
+  int rounds = 3;
   uint64_t seed = 1;
 };
 
@@ -142,6 +145,58 @@ class Bench {
     return out;
   }
 
+  // The same answers with a draft model (and with --speculation the text's own guesses), with the text's own guesses
+  // alone and without any, in turns: the median of tokens per second. Prompts are sentences where there is a
+  // vocabulary: random ids end in repetitions.
+  Result<Json> draft() {
+    struct Way {
+      const char* name;
+      Engine* engine;
+      std::vector<double> speeds;
+      Response sum;
+    };
+    EngineOptions o = f_.options;
+    o.draft_model.clear();
+    o.speculation = 0;
+    const auto plain = MINFER_TRY(Engine::open(f_.model, o));
+    o.speculation = EngineOptions().speculation;
+    const auto lookup = MINFER_TRY(Engine::open(f_.model, o));
+    std::vector<Way> ways = {
+        {"plain", plain.get(), {}, {}}, {"lookup", lookup.get(), {}, {}}, {"draft", engine_.get(), {}, {}}};
+    bool same = true;
+    for (int round = 0; round <= f_.rounds; ++round) {  // the first warms up
+      std::vector<Ids> first;
+      for (Way& w : ways) {
+        std::vector<std::unique_ptr<Client>> clients;
+        const double t0 = now_ms();
+        for (int i = 0; i < f_.sequences; ++i)
+          clients.push_back(MINFER_TRY(Client::start(*w.engine, sentence(*w.engine, round * f_.sequences + i))));
+        int64_t tokens = 0;
+        for (size_t i = 0; i < clients.size(); ++i) {
+          const Response r = MINFER_TRY(clients[i]->join());
+          tokens += r.generated_tokens;
+          w.sum.draft_tokens += r.draft_tokens, w.sum.draft_tokens_accepted += r.draft_tokens_accepted;
+          if (&w == ways.data())
+            first.push_back(r.choices[0].ids);
+          else
+            same = same && first[i] == r.choices[0].ids;
+        }
+        if (round > 0) w.speeds.push_back(static_cast<double>(tokens) / (now_ms() - t0) * 1e3);
+      }
+    }
+    Json out = {{"draft_model", f_.options.draft_model}, {"temperature", f_.temperature}, {"same_answers", same}};
+    for (const Way& w : ways) {
+      const auto guesses = static_cast<double>(w.sum.draft_tokens);
+      out[w.name] = {{"tokens_per_second", quantile(w.speeds, 0.5)},
+                     {"guesses", w.sum.draft_tokens},
+                     {"came_true", guesses > 0 ? static_cast<double>(w.sum.draft_tokens_accepted) / guesses : 0}};
+    }
+    const EngineStats s = engine_->stats();
+    out["draft"]["by_model"] = s.draft_model_tokens, out["draft"]["by_model_came_true"] = s.draft_model_tokens_accepted;
+    out["draft"]["draft_ms"] = s.draft_ms;
+    return out;
+  }
+
   Json about() const {
     const EngineOptions& o = f_.options;
     Json stats = stats_json(engine_->stats());
@@ -158,6 +213,24 @@ class Bench {
     engine_ = MINFER_TRY(Engine::open(f_.model, f_.options));
     MINFER_TRY(engine_->run(greedy(ids(9999, 16), 4)));
     return {};
+  }
+
+  Request sentence(const Engine& engine, int i) const {
+    constexpr std::array<const char*, 6> kTexts = {"The history of the sea begins with",
+                                                   "To bake bread at home, first",
+                                                   "She opened the old letter and read:",
+                                                   "def fibonacci(n):\n",
+                                                   "The three most important facts about the moon are",
+                                                   "A short story about a clockmaker. Once"};
+    Request r = greedy({}, f_.predict);
+    r.sampling.temperature = static_cast<float>(f_.temperature);
+    r.sampling.seed = f_.seed + static_cast<uint64_t>(i);
+    const auto at = static_cast<size_t>(i) % kTexts.size();
+    if (engine.model().tokenizer() != nullptr)
+      r.text = kTexts[at];
+    else
+      r.prompt = ids(i, 16);
+    return r;
   }
 
   int32_t n_vocab() const { return engine_->model().hparams().n_vocab; }
@@ -215,6 +288,7 @@ int run(const std::string& scenario, Flags flags) {
   const Result<Json> result = scenario == "decode"   ? bench->decode()
                               : scenario == "shared" ? bench->shared()
                               : scenario == "stall"  ? bench->stall()
+                              : scenario == "draft"  ? bench->draft()
                                                      : bench->turn();
   return report(scenario, result, result.ok() ? bench->about() : Json());
 }
@@ -247,6 +321,11 @@ int main(int argc, char** argv) {
   CLI::App* stall = add("stall", "a long prompt among streams", 8, 32, 4000);
   stall->add_option("--long", f.long_prompt, "tokens of the long prompt")->check(CLI::Range(1, 1 << 20));
   stall->add_option("--before", f.before_ms, "milliseconds before it arrives")->check(CLI::Range(0.0, 1e5));
+  CLI::App* draft = add("draft", "guesses of a draft model", 1, 16, 128);
+  draft->add_option("draft", f.options.draft_model)->required();
+  draft->add_option("--draft-max", f.options.draft_tokens, "tokens it guesses ahead at most");
+  draft->add_option("--temp", f.temperature, "of the answers")->check(CLI::Range(0.0, 2.0));
+  draft->add_option("-r", f.rounds, "rounds")->check(CLI::Range(1, 100));
   CLI::App* turn = add("turn", "the second turn of a conversation", 1, 3000, 64);
   turn->add_option("-q", f.question, "tokens of the second question")->check(CLI::Range(1, 1 << 20));
   turn->add_option("--kv-store", f.options.kv_store, "measure a restart too, with a store in this folder");

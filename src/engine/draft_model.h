@@ -87,6 +87,7 @@ class DraftModel {
   void fill_next();
   bool step(const StepShape& shape);  // computes batch_ and draws from its rows. False: it failed
   void draw_all(std::span<const float> logits);
+  Status warm_up();  // makes the plan of one row and learns its time
 
   std::unique_ptr<Model> model_;
   std::unique_ptr<Runner> runner_;
