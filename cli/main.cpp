@@ -12,6 +12,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "common.h"
 #include "options.h"
 
@@ -129,6 +130,7 @@ int main(int argc, char** argv) {
   try {
     minfer::cli::hold_standard_streams();
     minfer::cli::set_up_interrupts();
+    minfer::prefer_short_slices();  // this thread is the first of every pool
     return minfer::cli::check_output(minfer::cli::run(argc, argv));
   } catch (const std::bad_alloc&) {
     std::fputs("minfer: out of memory\n", stderr);

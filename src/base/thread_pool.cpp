@@ -2,6 +2,8 @@
 #include "base/thread_pool.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -59,7 +61,7 @@ struct Event {
     for (int i = 0; i < yields; ++i) {
       if (value.load(std::memory_order_acquire) != seen) break;
       sched_yield();
-      if (std::chrono::steady_clock::now() - begin < kCrowded) continue;
+      if (i % 8 != 0 || std::chrono::steady_clock::now() - begin < kCrowded) continue;
       parks = next_parks;
       next_parks = std::min(2 * next_parks, kMostParks);
       return false;
@@ -106,6 +108,7 @@ struct ThreadPool::Impl {
   }
 
   void worker_main(int index) {
+    prefer_short_slices();
     uint32_t seen = 0;
     for (;;) {
       start.wait_change(seen, spins, yields);
@@ -184,6 +187,17 @@ Status ThreadPool::run(const std::function<void(Worker&)>& fn) {
 
 namespace {
 
+// sched_attr of <linux/sched/types.h>, first version; Debian 12's C library has neither it nor the calls.
+struct SchedAttr {
+  uint32_t size, policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime, deadline, period;  // nanoseconds; for the usual policy `runtime` is the slice
+};
+static_assert(sizeof(SchedAttr) == 48);
+constexpr uint64_t kSliceNs = 100'000;  // the least the kernel takes
+
 // CPU quota of one cgroup as a number of cores, or a huge number without one.
 int quota_cores() {
   int best = 1 << 20;
@@ -219,6 +233,14 @@ int quota_cores() {
 }
 
 }  // namespace
+
+void prefer_short_slices() {
+  SchedAttr attr{};
+  attr.size = sizeof attr;
+  if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) != 0 || attr.policy != SCHED_OTHER) return;
+  attr.runtime = kSliceNs;
+  syscall(SYS_sched_setattr, 0, &attr, 0);  // refused: things stay as they are
+}
 
 int usable_cores() {
   static const int cores = [] {

@@ -36,7 +36,7 @@ class Mix {
     n_vocab_ = model->hparams().n_vocab;
     const auto reference_model = testing::open_golden(family);
     EngineOptions o;
-    o.n_threads = pick<int>({1, 1, 1, 1, 1, 1, 2, 3});  // more than one is slow where cores are busy
+    o.n_threads = pick<int>({1, 2, 3});
     o.ctx = std::min(64 + below(200), model->hparams().n_ctx_train);
     const bool q8 = model->hparams().head_dim % 32 == 0;
     o.cache_type_k = pick<std::string>({"f32", "f16", "bf16", q8 ? "q8_0" : "f16"});
