@@ -130,6 +130,7 @@ void EngineImpl::answer_idle() {
 }
 
 void EngineImpl::loop() noexcept {
+  prefer_short_slices();
   for (;;) {
     ended_.clear();
     const bool open = take_inbox();
