@@ -42,20 +42,20 @@ class Selection {
 
 Candidates::Candidates(std::vector<Candidate> items) : items_(std::move(items)), sorted_(items_.size() < 2) {}
 
-void Candidates::assign(std::span<const float> row, size_t k) {
+void Candidates::assign(std::span<const float> row, size_t k, TokenMask mask) {
   items_.clear();
   if (k > 0 && k < row.size() / 2) {
     Selection selection(items_, k);
-    for (size_t i = 0; i < row.size(); ++i) {
+    for_each_allowed(mask, row.size(), [&](size_t i) {
       if (selection.wants(row[i])) selection.add({static_cast<int32_t>(i), row[i], 0});
-    }
+    });
     selection.finish();
     sorted_ = true;
     return;
   }
-  for (size_t i = 0; i < row.size(); ++i) {
+  for_each_allowed(mask, row.size(), [&](size_t i) {
     if (row[i] != -INFINITY) items_.push_back({static_cast<int32_t>(i), row[i], 0});
-  }
+  });
   sorted_ = items_.size() < 2;
   if (k > 0) keep_head(k);
 }

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "sample/token_mask.h"
+
 namespace minfer {
 
 struct Candidate {
@@ -21,8 +23,9 @@ class Candidates {
   Candidates() = default;
   explicit Candidates(std::vector<Candidate> items);  // Requires: ids ascending
 
-  // The finite logits of a row [n_vocab], or of those the k largest, sorted; k = 0: all. Requires: no NaN.
-  void assign(std::span<const float> row, size_t k);
+  // The finite logits of a row [n_vocab] that the mask allows, or of those the k largest, sorted; k = 0: all.
+  // Requires: none of them is NaN; the mask is empty or has a bit for each.
+  void assign(std::span<const float> row, size_t k, TokenMask mask = {});
   void assign_one(int32_t id, float logit);  // p = 1
 
   size_t size() const { return items_.size(); }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "minfer/sampling.h"
+#include "sample/dry_breakers.h"
 
 namespace minfer {
 namespace {
@@ -16,8 +17,6 @@ struct Rule {
 
 constexpr double kManyIds = 1e9;
 constexpr size_t kBreakerIds = 64;  // longer than any marker of a turn
-// All ids of all breakers: sixteen for each token of the largest vocabularies there are (262,144).
-constexpr size_t kBreakerIdsTotal = size_t{1} << 22;
 
 Status check_breakers(const SamplingParams& p) {
   size_t total = 0;

@@ -41,21 +41,8 @@ bool active(SamplerStage stage, const SamplingParams& p) {
 
 bool changes_row(SamplerStage stage) { return stage == SamplerStage::kPenalties || stage == SamplerStage::kDry; }
 
-void apply_mask(std::span<float> row, TokenMask mask) {
-  for (size_t first = 0; first < row.size(); first += 32) {
-    const uint32_t word = mask[first / 32];
-    if (word == 0xffffffffu) continue;
-    const size_t end = std::min(first + 32, row.size());
-    for (size_t i = first; i < end; ++i) {
-      if ((word >> (i - first) & 1) == 0) row[i] = -INFINITY;
-    }
-  }
-}
-
-}  // namespace
-
 // In blocks, so that the compiler compares many values at once; the block of the largest is looked through again.
-Result<int32_t> argmax(std::span<const float> logits) {
+Result<int32_t> argmax_of_all(std::span<const float> logits) {
   constexpr size_t kBlock = 1024, kLanes = 16;
   if (logits.empty()) return bad_logits(NAN, 0);
   float best = logits[0];
@@ -90,6 +77,23 @@ Result<int32_t> argmax(std::span<const float> logits) {
   return static_cast<int32_t>(at);
 }
 
+}  // namespace
+
+Result<int32_t> argmax(std::span<const float> logits, TokenMask mask) {
+  if (mask.empty()) return argmax_of_all(logits);
+  constexpr size_t kNone = SIZE_MAX;
+  size_t best = kNone, nan = kNone;
+  float largest = -INFINITY;
+  for_each_allowed(mask, logits.size(), [&](size_t i) {
+    const float x = logits[i];
+    if (std::isnan(x) && nan == kNone) nan = i;
+    if (x > largest) largest = x, best = i;
+  });
+  if (nan != kNone) return bad_logits(logits[nan], nan);
+  if (best == kNone || std::isinf(largest)) return bad_logits(largest, best == kNone ? 0 : best);
+  return static_cast<int32_t>(best);
+}
+
 Sampler::Sampler(SamplingParams params)
     : params_(std::move(params)),
       dry_(params_),
@@ -106,18 +110,11 @@ Sampler::Sampler(SamplingParams params)
   }
 }
 
-// The row after mask, bias and the first stages; the logits themselves if none of them does anything.
-Result<std::span<const float>> Sampler::adjusted(std::span<const float> logits, std::span<const int32_t> history,
-                                                 TokenMask mask) {
-  if (mask.empty() && params_.logit_bias.empty() && (first_.empty() || history.empty())) return logits;
+// The row after bias and the first stages; the logits themselves if none of them does anything. What they do to an id
+// does not depend on other ids, so those that the mask forbids may be in it.
+Result<std::span<const float>> Sampler::adjusted(std::span<const float> logits, std::span<const int32_t> history) {
+  if (params_.logit_bias.empty() && (first_.empty() || history.empty())) return logits;
   row_.assign(logits.begin(), logits.end());
-  if (!mask.empty()) {
-    if (mask.size() < (row_.size() + 31) / 32) {
-      return make_error(ErrorCode::kInvalidArgument, "[sample] mask of {} words, expected {} for {} tokens",
-                        mask.size(), (row_.size() + 31) / 32, row_.size());
-    }
-    apply_mask(row_, mask);
-  }
   for (const auto& [id, bias] : params_.logit_bias) {
     if (static_cast<size_t>(id) >= row_.size()) {
       return make_error(ErrorCode::kOutOfRange, "[sample] logit_bias: token id {}, expected 0 to {}", id,
@@ -184,11 +181,15 @@ int32_t Sampler::draw(uint64_t position) {
 
 Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position,
                                 TokenMask mask) {
-  const auto row = MINFER_TRY(adjusted(logits, history, mask));
-  auto best = argmax(row);
+  if (!mask.empty() && mask.size() < mask_words(logits.size())) {
+    return make_error(ErrorCode::kInvalidArgument, "[sample] mask of {} words, expected {} for {} tokens", mask.size(),
+                      mask_words(logits.size()), logits.size());
+  }
+  const auto row = MINFER_TRY(adjusted(logits, history));
+  auto best = argmax(row, mask);
   if (!best.ok()) {
     // The model's own row may be sound.
-    if (row.data() != logits.data() && argmax(logits).ok()) {
+    if ((!mask.empty() || row.data() != logits.data()) && argmax(logits).ok()) {
       return make_error(ErrorCode::kInvalidArgument,
                         "[sample] position {}: the mask, the biases and the penalties leave no token that may be drawn",
                         position);
@@ -201,7 +202,7 @@ Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const i
   }
   // Top-k in front, the usual case, never makes candidates of the whole row.
   const bool k_first = !stages_.empty() && stages_[0] == SamplerStage::kTopK;
-  candidates_.assign(row, k_first ? static_cast<size_t>(params_.top_k) : 0);
+  candidates_.assign(row, k_first ? static_cast<size_t>(params_.top_k) : 0, mask);
   for (size_t i = k_first ? 1 : 0; i < stages_.size(); ++i) run(stages_[i], history, position);
   if (params_.mirostat == 1) keep_mirostat1(candidates_, state_.mirostat_mu, logits.size());
   if (params_.mirostat == 2) keep_mirostat2(candidates_, state_.mirostat_mu);

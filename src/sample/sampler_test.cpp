@@ -9,6 +9,7 @@
 #include <random>
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "sample/philox.h"
 
@@ -149,6 +150,70 @@ TEST(Sampler, MaskForbidsBeforeEverything) {
   none = s.sample(l, {}, 0, mask);
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(none.error().message, HasSubstr("mask of 2 words, expected 3"));
+}
+
+// The row is never copied for a mask: it must be as if its forbidden logits were -infinity.
+TEST(Sampler, AMaskIsLikeForbiddenLogits) {
+  std::mt19937 random(1);
+  const auto below = [&](uint32_t n) { return random() % n; };
+  for (int round = 0; round < 400; ++round) {
+    SamplingParams p = all_off();
+    p.seed = random();
+    p.temperature = below(4) == 0 ? 0.0f : 0.5f * static_cast<float>(1 + below(3));
+    p.top_k = below(2) == 0 ? static_cast<int32_t>(1 + below(60)) : 0;
+    if (below(3) == 0) p.top_p = 0.8f;
+    if (below(3) == 0) p.min_p = 0.1f;
+    if (below(4) == 0) p.typical_p = 0.7f;
+    if (below(4) == 0) p.top_n_sigma = 1.5f;
+    if (below(3) == 0) p.repeat_penalty = 1.3f, p.presence_penalty = 0.5f;
+    if (below(4) == 0) p.dry_multiplier = 1, p.dry_allowed_length = 1;
+    if (below(3) == 0) p.logit_bias = {{3, 4.0f}, {40, -INFINITY}};
+    if (below(4) == 0) p.samplers = {SamplerStage::kTopK, SamplerStage::kPenalties, SamplerStage::kTemperature};
+    if (below(6) == 0) {
+      p = all_off();
+      p.mirostat = static_cast<int32_t>(1 + below(2));
+    }
+    ASSERT_TRUE(check_sampling(p).ok()) << check_sampling(p).error().message;
+    const size_t n = 41 + below(400);
+    auto row = waves(n, 6);
+    std::vector<uint32_t> mask(mask_words(n) + below(2));
+    for (uint32_t& word : mask) word = below(3) == 0 ? (below(2) == 0 ? 0xffffffffu : 0u) : random() & random();
+    mask[0] |= 1u << below(3);
+    auto forbidden = row;
+    for (size_t i = 0; i < n; ++i) {
+      if ((mask[i / 32] >> (i % 32) & 1) != 0) continue;
+      forbidden[i] = -INFINITY;
+      if (below(20) == 0) row[i] = NAN;  // never looked at
+    }
+    std::vector<int32_t> history;
+    for (int i = 0; i < 30; ++i) history.push_back(static_cast<int32_t>(below(12)));
+    Sampler masked(p), plain(p);
+    for (uint64_t position = 0; position < 4; ++position) {
+      const auto a = masked.sample(row, history, position, mask), b = plain.sample(forbidden, history, position);
+      ASSERT_TRUE(a.ok() && b.ok());
+      ASSERT_EQ(*a, *b);
+      ASSERT_TRUE(masked.state() == plain.state());
+      const auto da = masked.distribution(), db = plain.distribution();
+      ASSERT_EQ(ids(da), ids(db));
+      for (size_t i = 0; i < da.size(); ++i) ASSERT_EQ(da[i].p, db[i].p);
+      history.push_back(*a);
+    }
+  }
+}
+
+TEST(TokenMask, AllowsAny) {
+  for (size_t n : {1u, 31u, 32u, 33u, 64u, 70u}) {
+    std::vector<uint32_t> mask(mask_words(n), 0);
+    EXPECT_FALSE(allows_any(mask, n));
+    for (size_t i = 0; i < 32 * mask.size(); ++i) {
+      mask[i / 32] = 1u << (i % 32);
+      EXPECT_EQ(allows_any(mask, n), i < n) << n << ", " << i;
+      std::vector<size_t> seen;
+      for_each_allowed(mask, n, [&](size_t at) { seen.push_back(at); });
+      EXPECT_EQ(seen, i < n ? std::vector<size_t>{i} : std::vector<size_t>{});
+      mask[i / 32] = 0;
+    }
+  }
 }
 
 TEST(Sampler, BiasForbidsAndBadLogitsAreErrors) {

@@ -193,6 +193,13 @@ TEST(DryBreakers, InsideAPieceAndAcrossPieces) {
               ElementsAre(ElementsAre(1), ElementsAre(2), ElementsAre(3, 5, 6), ElementsAre(4, 5, 6), ElementsAre(8)));
   EXPECT_FALSE(dry_breakers(std::vector<std::string>{""}, vocab).ok());
   EXPECT_FALSE(dry_breakers(std::vector<std::string>{std::string(41, 'x')}, vocab).ok());
+  // Every piece ends with the beginning of the text: the sum is bounded, and so is the memory on the way to it.
+  vocab.n_vocab = static_cast<int32_t>(kBreakerIdsTotal / 50);
+  vocab.piece = [](int32_t) { return std::string_view("ab"); };
+  vocab.encode = [](std::string_view) -> Result<std::vector<int32_t>> { return std::vector<int32_t>(50, 1); };
+  const auto many = dry_breakers(std::vector<std::string>{"bc"}, vocab);
+  ASSERT_FALSE(many.ok());
+  EXPECT_EQ(many.error().code, ErrorCode::kResourceExhausted);
 }
 
 TEST(Order, NamesAreReadAndWritten) {
