@@ -110,6 +110,25 @@ class Stream {
   std::shared_ptr<RequestState> state_;
 };
 
+// Embeddings on their way. Destroying it before the end cancels them.
+// Threads: wait() from one thread at a time; the others from any.
+class PendingEmbeddings {
+ public:
+  PendingEmbeddings(PendingEmbeddings&&) noexcept;
+  PendingEmbeddings& operator=(PendingEmbeddings&&) noexcept;
+  ~PendingEmbeddings();
+
+  // Once. Errors: kCancelled, kResourceExhausted past the deadline, what else made them fail.
+  Result<Embeddings> wait();
+  bool done() const;  // wait() would not wait
+  void cancel();      // its memory is free within one step
+
+ private:
+  friend class Engine;
+  explicit PendingEmbeddings(std::shared_ptr<RequestState> state);
+  std::shared_ptr<RequestState> state_;
+};
+
 class Engine {
  public:
   // Loads the weights and starts. Errors: the file, the options (each with what was found and expected), memory.
@@ -122,8 +141,9 @@ class Engine {
   Result<Stream> submit(Request request);
   Result<Response> run(Request request);  // submit() and wait()
 
-  // Computes beside everything else. Errors: as submit(); kCancelled, kResourceExhausted past the deadline.
-  Result<Embeddings> embed(EmbedRequest request);
+  // Computed beside everything else. Errors: as above.
+  Result<PendingEmbeddings> submit(EmbedRequest request);
+  Result<Embeddings> embed(EmbedRequest request);  // submit() and wait()
 
   EngineStats stats() const;
   const Model& model() const;

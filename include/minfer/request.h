@@ -24,9 +24,18 @@ enum class FinishReason : uint8_t {
 };
 const char* finish_reason_name(FinishReason reason);  // "stop", "length", "context", "cancelled", "deadline"
 
-// Changes the logits of the next token in place; -infinity forbids an id. `generated` = the answer so far, `logits`
-// [n_vocab]. Called on threads of the engine, for one choice by one thread at a time. An error ends the request.
-using LogitMask = std::function<Status(int32_t choice, std::span<const int32_t> generated, std::span<float> logits)>;
+// Says which ids may be drawn next: bit id % 32 of allowed[id / 32], as grammar engines (xgrammar, llguidance) fill
+// them. `allowed` [ceil(n_vocab / 32)] comes with all bits set; those past n_vocab mean nothing. `generated` = the
+// answer so far. Called on threads of the engine, for one choice by one thread at a time. An error ends the request,
+// and so does a mask that allows nothing.
+using AllowedTokens =
+    std::function<Status(int32_t choice, std::span<const int32_t> generated, std::span<uint32_t> allowed)>;
+
+// Of which distribution log-probabilities are.
+enum class LogprobsOf : uint8_t {
+  kModel,    // the softmax of the model's logits, before any sampling stage
+  kSampled,  // the one that was drawn from: after mask, biases, penalties, filters and temperature
+};
 
 struct Event;
 
@@ -38,19 +47,25 @@ struct Request {
   bool parse_special = false;
 
   SamplingParams sampling;
-  int32_t n = 1;            // answers to the same prompt; choice i draws with seed + i, as a request of its own would
-  int32_t max_tokens = -1;  // per choice; -1: until the end or the context is full
-  int32_t min_tokens = 0;   // before so many, end tokens and stop ids are not drawn and stop strings do not count
+  int32_t n = 1;  // answers to the same prompt; choice i draws with seed + i, as a request of its own would
+  // So many are drawn, and the n with the highest mean log-probability (kModel's) of the tokens drawn, an end token
+  // included, come back, best first; of equal ones the one with the lower seed. 0: n. Where it is more than n, no event
+  // comes before all have ended; then there is one for each that comes back.
+  int32_t best_of = 0;
+  int32_t max_tokens = -1;        // per choice; -1: until the end or the context is full
+  int32_t min_tokens = 0;         // before so many, end tokens and stop ids are not drawn and stop strings do not count
   std::vector<std::string> stop;  // the text ends before the first of these
   std::vector<int32_t> stop_ids;  // as end tokens: they end the answer and are not part of it
   bool ignore_eos = false;
   bool show_control = false;  // control tokens appear in the text
-  LogitMask mask;             // empty: none
+  AllowedTokens mask;         // empty: none, at no cost
 
-  bool logprobs = false;     // of the tokens drawn: log of the softmax of the model's logits, before any sampling stage
+  bool logprobs = false;     // of the tokens drawn
   int32_t top_logprobs = 0;  // so many of the likeliest ids beside each, likeliest first; implies logprobs
-  bool prompt_logprobs =
-      false;  // the same for the prompt's ids after the first; nothing is taken from the prefix cache
+  // With kSampled an id that could not be drawn is never among the likeliest, so there may be fewer.
+  LogprobsOf logprobs_of = LogprobsOf::kModel;
+  // Of the prompt's ids after the first, always kModel's; nothing is taken from the prefix cache.
+  bool prompt_logprobs = false;
 
   int32_t priority = 0;    // larger ones run first and may push smaller ones out
   std::string client;      // equal priorities take turns by client, not by request
@@ -66,7 +81,7 @@ struct Request {
 
 struct TokenLogprobs {
   float logprob = 0;                           // of the id itself
-  std::vector<std::pair<int32_t, float>> top;  // top_logprobs (id, logprob)
+  std::vector<std::pair<int32_t, float>> top;  // at most top_logprobs of (id, logprob)
 };
 
 // What one step added to one choice. The texts of a choice's events joined are its text, likewise the ids; text may lag
@@ -98,7 +113,7 @@ struct Response {
   std::vector<TokenLogprobs> prompt_logprobs;  // of the prompt's ids from the second on
   int64_t prompt_tokens = 0;
   int64_t cached_tokens = 0;     // of them, whose K and V were in the cache when the first choice began
-  int64_t generated_tokens = 0;  // all choices
+  int64_t generated_tokens = 0;  // all choices, with those that best_of leaves out
   int64_t draft_tokens = 0, draft_tokens_accepted = 0;
   int32_t preemptions = 0;
   Timings timings;
@@ -122,6 +137,9 @@ struct EmbedRequest {
   int32_t priority = 0;
   std::string client;
   double deadline_ms = 0;  // past it the request fails; 0: none
+
+  // Called on the engine's thread when all is done or has failed; must be quick. wait() does not wait any more then.
+  std::function<void()> on_done;
 };
 
 struct Embeddings {

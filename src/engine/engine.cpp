@@ -253,6 +253,33 @@ Result<Response> Stream::wait() {
   return state_->result();
 }
 
+// --- PendingEmbeddings ----------------------------------------------------------------------------------------------
+PendingEmbeddings::PendingEmbeddings(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
+PendingEmbeddings::PendingEmbeddings(PendingEmbeddings&&) noexcept = default;
+
+PendingEmbeddings& PendingEmbeddings::operator=(PendingEmbeddings&& o) noexcept {
+  if (this != &o) {
+    cancel();
+    state_ = std::move(o.state_);
+  }
+  return *this;
+}
+
+PendingEmbeddings::~PendingEmbeddings() { cancel(); }
+
+void PendingEmbeddings::cancel() {
+  if (!state_ || state_->cancelled.exchange(true, std::memory_order_relaxed)) return;
+  state_->doorbell->ring();
+}
+
+bool PendingEmbeddings::done() const { return state_->all_taken(); }
+
+Result<Embeddings> PendingEmbeddings::wait() {
+  while (MINFER_TRY(state_->take(true))) {
+  }
+  return std::move(state_->embeddings);
+}
+
 // --- Engine ---------------------------------------------------------------------------------------------------------
 namespace {
 
@@ -341,11 +368,10 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<Model> model, con
 
 Result<Stream> Engine::submit(Request request) { return Stream(MINFER_TRY(impl_->submit(std::move(request)))); }
 Result<Response> Engine::run(Request request) { return MINFER_TRY(submit(std::move(request))).wait(); }
-Result<Embeddings> Engine::embed(EmbedRequest request) {
-  const auto state = MINFER_TRY(impl_->submit(std::move(request)));
-  MINFER_TRY(Stream(state).wait());
-  return std::move(state->embeddings);
+Result<PendingEmbeddings> Engine::submit(EmbedRequest request) {
+  return PendingEmbeddings(MINFER_TRY(impl_->submit(std::move(request))));
 }
+Result<Embeddings> Engine::embed(EmbedRequest request) { return MINFER_TRY(submit(std::move(request))).wait(); }
 
 EngineStats Engine::stats() const { return impl_->stats(); }
 const Model& Engine::model() const { return impl_->model(); }

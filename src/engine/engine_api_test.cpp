@@ -11,47 +11,20 @@
 #include <thread>
 
 #include "engine/testing/plain_decode.h"
+#include "engine/testing/small_engine.h"
 #include "minfer/engine.h"
 
 namespace minfer {
 namespace {
 
 using testing::difference;
+using testing::engine_of;
 using testing::open_golden;
+using testing::plain;
 using testing::PlainDecoder;
-
-EngineOptions small_options() {
-  EngineOptions o;
-  o.n_threads = 1, o.ctx = 256, o.max_running = 4;
-  o.cache_type_k = o.cache_type_v = "f32";
-  return o;
-}
-
-std::unique_ptr<Engine> engine_of(const EngineOptions& options) {
-  auto e = Engine::create(open_golden("llama"), options);
-  if (!e.ok()) ADD_FAILURE() << e.error().message;
-  return e.ok() ? std::move(e).value() : nullptr;
-}
-
-std::vector<int32_t> some_ids(int32_t n, int32_t salt = 0) {
-  std::vector<int32_t> ids;
-  for (int32_t i = 0; i < n; ++i) ids.push_back(3 + (i * 7 + salt * 13 + i * i * salt) % 50);
-  return ids;
-}
-
-Request request_of(std::vector<int32_t> prompt, int32_t max_tokens) {
-  Request r;
-  r.prompt = std::move(prompt);
-  r.max_tokens = max_tokens;
-  r.ignore_eos = true;
-  r.sampling.temperature = 0;
-  return r;
-}
-
-Response plain(const Request& r, int32_t n_ctx = 256) {
-  const auto model = open_golden("llama");
-  return PlainDecoder(*model, DType::kF32, DType::kF32, n_ctx).answer(r);
-}
+using testing::request_of;
+using testing::small_options;
+using testing::some_ids;
 
 TEST(EngineOptions, OutOfRange) {
   struct Case {
@@ -96,6 +69,9 @@ TEST(Engine, RefusesWhatMakesNoSenseAndWhatCanNeverFit) {
        "logit_bias: token id 99"},
       {[](Request& r) { r.sampling.top_p = 0; }, "top_p: found 0"},
       {[](Request& r) { r.n = 0; }, "n: found 0, expected 1 to 128"},
+      {[](Request& r) { r.n = 3, r.best_of = 2; }, "best_of: found 2, expected n (3) to 128, or 0"},
+      {[](Request& r) { r.best_of = 129; }, "best_of: found 129"},
+      {[](Request& r) { r.best_of = -1; }, "best_of: found -1"},
       {[](Request& r) { r.max_tokens = -2; }, "max_tokens: found -2"},
       {[](Request& r) { r.min_tokens = 6; }, "min_tokens: found 6, expected 0 to 5"},
       {[](Request& r) { r.top_logprobs = 62; }, "top_logprobs: found 62, expected 0 to 61"},
@@ -138,26 +114,6 @@ TEST(Engine, ASecondTurnComputesOnlyWhatIsNew) {
   EXPECT_EQ(engine->stats().kv_pages_free, engine->stats().kv_pages);
 }
 
-TEST(Engine, ChoicesShareThePromptAndDrawLikeRequestsOfTheirOwn) {
-  EngineOptions o = small_options();
-  const auto engine = engine_of(o);
-  Request r = request_of(some_ids(100), 12);
-  r.n = 4;
-  r.sampling.temperature = 1.5f, r.sampling.seed = 77;
-  const auto all = engine->run(r);
-  ASSERT_TRUE(all.ok()) << all.error().message;
-  ASSERT_EQ(all->choices.size(), 4u);
-  EXPECT_EQ(all->generated_tokens, 48);
-  for (uint64_t c = 0; c < 4; ++c) {
-    Request one = r;
-    one.n = 1, one.sampling.seed = 77 + c;
-    EXPECT_EQ(difference(all->choices[c], plain(one).choices[0]), "") << c;
-  }
-  EXPECT_NE(all->choices[0].ids, all->choices[1].ids);
-  // 100 prompt tokens, and 4 of them again for each further choice.
-  EXPECT_EQ(engine->stats().tokens_prefilled, 100 + 3 * 4);
-}
-
 TEST(Engine, RequestsThatComeTogetherShareAPrefixToo) {
   const auto engine = engine_of(small_options());
   std::vector<Stream> streams;
@@ -168,38 +124,6 @@ TEST(Engine, RequestsThatComeTogetherShareAPrefixToo) {
   }
   for (auto& s : streams) ASSERT_TRUE(s.wait().ok());
   EXPECT_EQ(engine->stats().tokens_prefilled, 96 + 4 * 5);
-}
-
-TEST(Engine, LogprobsAreThoseOfTheModel) {
-  const auto engine = engine_of(small_options());
-  Request r = request_of(some_ids(40), 6);
-  r.logprobs = r.prompt_logprobs = true, r.top_logprobs = 3;
-  r.sampling.temperature = 1;
-  ASSERT_TRUE(engine->run(request_of(some_ids(40), 1)).ok());  // a prefix that must not be used
-  const auto got = engine->run(r);
-  ASSERT_TRUE(got.ok()) << got.error().message;
-  const Response want = plain(r);
-  EXPECT_EQ(difference(got->choices[0], want.choices[0]), "");
-  EXPECT_EQ(difference(got->prompt_logprobs, want.prompt_logprobs), "");
-  EXPECT_EQ(got->prompt_logprobs.size(), 39u);
-  double sum = 0;
-  Request all = request_of(some_ids(40), 1);
-  all.top_logprobs = 61;
-  const auto row = engine->run(all);
-  ASSERT_TRUE(row.ok());
-  for (const auto& [id, logprob] : row->choices[0].logprobs[0].top) sum += std::exp(static_cast<double>(logprob));
-  EXPECT_NEAR(sum, 1, 1e-5);  // 61 f32 logarithms, each right to some 1e-7
-}
-
-TEST(Engine, APromptMayBeOnlyRead) {
-  const auto engine = engine_of(small_options());
-  Request r = request_of(some_ids(40), 0);
-  r.prompt_logprobs = true;
-  const auto got = engine->run(r);
-  ASSERT_TRUE(got.ok()) << got.error().message;
-  EXPECT_TRUE(got->choices[0].ids.empty());
-  EXPECT_EQ(got->choices[0].finish, FinishReason::kLength);
-  EXPECT_EQ(difference(got->prompt_logprobs, plain(r).prompt_logprobs), "");
 }
 
 TEST(Engine, TheContextEnds) {
@@ -270,13 +194,13 @@ TEST(Engine, AnErrorIsItsRequestsAlone) {
   const auto engine = engine_of(small_options());
   Request bad = request_of(some_ids(30), 50);
   bad.n = 2;
-  bad.mask = [](int32_t choice, std::span<const int32_t> generated, std::span<float> logits) -> Status {
+  bad.mask = [](int32_t choice, std::span<const int32_t> generated, std::span<uint32_t>) -> Status {
     if (choice == 1 && generated.size() == 5) return Error{ErrorCode::kInvalidArgument, "the grammar allows nothing"};
     return {};
   };
   Request nothing = request_of(some_ids(30, 3), 50);
-  nothing.mask = [](int32_t, std::span<const int32_t>, std::span<float> logits) -> Status {
-    for (float& x : logits) x = -INFINITY;
+  nothing.mask = [](int32_t, std::span<const int32_t> generated, std::span<uint32_t> allowed) -> Status {
+    if (generated.size() == 3) std::fill(allowed.begin(), allowed.end(), 0u);
     return {};
   };
   const Request good = request_of(some_ids(30, 1), 50);
@@ -287,7 +211,8 @@ TEST(Engine, AnErrorIsItsRequestsAlone) {
   EXPECT_EQ(got_a.error().message, "the grammar allows nothing");
   ASSERT_TRUE(got_b.ok());
   EXPECT_EQ(difference(got_b->choices[0], plain(good).choices[0]), "");
-  EXPECT_FALSE(got_c.ok());
+  ASSERT_FALSE(got_c.ok());
+  EXPECT_EQ(got_c.error().message, "[engine] choice 0, token 3: the mask allows no token at all");
   EXPECT_TRUE(engine->check_idle(true).ok());
 }
 
@@ -344,6 +269,24 @@ TEST(Engine, Embeddings) {
   r.prompts = {some_ids(200)};
   r.deadline_ms = 0.001;
   EXPECT_EQ(engine->embed(r).error().code, ErrorCode::kResourceExhausted);
+  r.deadline_ms = 0;
+  std::atomic<int> rung{0};
+  r.on_done = [&] { ++rung; };
+  auto pending = engine->submit(r);
+  ASSERT_TRUE(pending.ok());
+  const auto waited = pending->wait();
+  ASSERT_TRUE(waited.ok());
+  EXPECT_TRUE(pending->done());
+  EXPECT_EQ(waited->rows, plain.embed(r).rows);
+  r.prompts.assign(50, some_ids(256, 9));  // long enough that it is not done before it is cancelled
+  for (size_t i = 0; i < 50; ++i) r.prompts[i][0] = static_cast<int32_t>(i);
+  auto cancelled = engine->submit(r);
+  ASSERT_TRUE(cancelled.ok());
+  cancelled->cancel();
+  EXPECT_EQ(cancelled->wait().error().code, ErrorCode::kCancelled);
+  { ASSERT_TRUE(engine->submit(r).ok()); }  // dropped
+  EXPECT_TRUE(engine->check_idle(true).ok());
+  EXPECT_EQ(rung.load(), 3);
   EmbedRequest text;
   text.texts = {"once upon a time", "a time"};
   const auto of_text = engine->embed(text);
@@ -428,63 +371,6 @@ TEST(Engine, RequestsAreCountedAndBounded) {
   b->cancel();
   ASSERT_TRUE(a->wait().ok() && b->wait().ok());
   EXPECT_TRUE(engine->run(request_of(some_ids(5), 2)).ok());
-}
-
-TEST(Engine, TextIsEncodedAndStopsEndIt) {
-  const auto engine = engine_of(small_options());
-  Request r;
-  r.text = "once upon a time";
-  r.max_tokens = 40, r.ignore_eos = true;
-  r.sampling.temperature = 1;
-  const auto whole = engine->run(r);
-  ASSERT_TRUE(whole.ok()) << whole.error().message;
-  const std::string text = whole->choices[0].text;
-  ASSERT_GE(text.size(), 8u);
-  r.stop = {text.substr(text.size() / 2, 3), "never in it"};
-  const auto cut = engine->run(r);
-  ASSERT_TRUE(cut.ok());
-  EXPECT_EQ(cut->choices[0].finish, FinishReason::kStop);
-  EXPECT_EQ(cut->choices[0].stop, r.stop[0]);
-  EXPECT_EQ(cut->choices[0].text, text.substr(0, text.find(r.stop[0])));
-}
-
-TEST(Engine, GuessesAfterAPromptWhoseRowsAreAllWanted) {
-  EngineOptions o = small_options();
-  o.chunk = 1;  // the prompt's last id comes alone, as that of a stream
-  const auto engine = engine_of(o);
-  std::vector<int32_t> prompt;
-  for (int i = 0; i < 8; ++i) {
-    for (int32_t id : {7, 9, 11, 13, 15}) prompt.push_back(id);
-  }
-  Request r = request_of(prompt, 10);
-  r.sampling.temperature = 1;
-  r.prompt_logprobs = r.logprobs = true;
-  const auto got = engine->run(r);
-  ASSERT_TRUE(got.ok());
-  EXPECT_GT(got->draft_tokens, 0);
-  const Response want = plain(r);
-  EXPECT_EQ(difference(got->choices[0], want.choices[0]), "");
-  EXPECT_EQ(difference(got->prompt_logprobs, want.prompt_logprobs), "");
-}
-
-TEST(Engine, GuessesComeTrueAndChangeNothing) {
-  EngineOptions o = small_options();
-  const auto engine = engine_of(o);
-  std::vector<int32_t> prompt;
-  for (int i = 0; i < 20; ++i) {
-    for (int32_t id : {7, 9, 11, 13, 15}) prompt.push_back(id);
-  }
-  Request r = request_of(prompt, 100);
-  r.sampling.logit_bias = {{7, 30.0f}};  // a text that repeats itself
-  const auto got = engine->run(r);
-  ASSERT_TRUE(got.ok());
-  EXPECT_GT(got->draft_tokens_accepted, 0);
-  EXPECT_EQ(difference(got->choices[0], plain(r).choices[0]), "");
-  r.speculate = false;
-  const auto without = engine->run(r);
-  ASSERT_TRUE(without.ok());
-  EXPECT_EQ(without->draft_tokens, 0);
-  EXPECT_EQ(difference(got->choices[0], without->choices[0]), "");
 }
 
 }  // namespace

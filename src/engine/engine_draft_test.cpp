@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/testing/golden_variant.h"
 #include "engine/testing/plain_decode.h"
 #include "minfer/engine.h"
@@ -65,15 +67,16 @@ std::vector<Request> all_kinds() {
   add(1, [](Request& r) { r.sampling.frequency_penalty = 0.5f, r.sampling.presence_penalty = 0.2f; });
   add(1, [](Request& r) { r.sampling.xtc_probability = 0.5f; });
   add(1, [](Request& r) { r.logprobs = true, r.top_logprobs = 3; });
+  add(1, [](Request& r) { r.top_logprobs = 3, r.logprobs_of = LogprobsOf::kSampled; });
+  add(1, [](Request& r) { r.n = 2, r.best_of = 4; });
   add(1, [](Request& r) { r.stop = {"w7", "w11 w"}; });
   add(1, [](Request& r) { r.ignore_eos = false, r.stop_ids = {9, 21}, r.min_tokens = 12; });
   add(1, [](Request& r) { r.n = 3; });
   add(0, [](Request& r) { r.prompt_logprobs = true; });
   add(1, [](Request& r) { r.max_tokens = -1; });  // until the context ends
   add(1, [](Request& r) {
-    r.mask = [](int32_t, std::span<const int32_t> generated, std::span<float> logits) -> Status {
-      for (size_t i = generated.size() % 2; i < logits.size(); i += 2)
-        logits[i] = -std::numeric_limits<float>::infinity();
+    r.mask = [](int32_t, std::span<const int32_t> generated, std::span<uint32_t> allowed) -> Status {
+      std::fill(allowed.begin(), allowed.end(), generated.size() % 2 == 0 ? 0xaaaaaaaau : 0x55555555u);
       return {};
     };
   });
@@ -137,8 +140,8 @@ TEST(EngineDraft, GuessesThatNeverComeTrueStop) {
   r.ignore_eos = true;
   r.sampling.temperature = 2;
   r.sampling.logit_bias = {{7, 30.0f}};
-  r.mask = [](int32_t, std::span<const int32_t>, std::span<float> logits) -> Status {
-    logits[7] = -std::numeric_limits<float>::infinity();  // the one id that is guessed
+  r.mask = [](int32_t, std::span<const int32_t>, std::span<uint32_t> allowed) -> Status {
+    allowed[0] &= ~(1u << 7);  // the one id that is guessed
     return {};
   };
   const auto got = engine->run(r);

@@ -79,6 +79,7 @@ struct EngineImpl final : private SchedulerHost {
   void draw_all(const SchedStep& step, std::span<const float> logits);
   void draw(Run& run, int32_t draft, const float* rows);
   Result<int32_t> draw_one(Run& run, std::span<const float> logits, bool guess);
+  Result<TokenMask> mask_of(Run& run, bool guess);
   void pool_rows(const SchedStep& step, const float* rows);
   void accept(Run& run, const SchedItem& item);
   void emit(Run& run);
@@ -97,6 +98,7 @@ struct EngineImpl final : private SchedulerHost {
   void close_sequence(Run& run);
   void finish(Run& run, FinishReason reason);  // ends the answer if it has not ended
   void fail(RequestState& state, Error error);
+  void rank(RequestState& state);
   void retire(Run& run);  // gives everything of an ended run back; completes its request with the last
   bool admit(SchedRun& run) override;
   void catch_up(SchedRun& run) override;

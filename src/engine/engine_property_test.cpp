@@ -75,6 +75,7 @@ class Mix {
     for (Sent& s : sent) {
       s.request = request();
       s.want = plain.answer(s.request);
+      if (s.request.best_of > 0) continue;  // what is cut ranks differently
       if (below(6) == 0) s.cancel_after = below(12), s.may_be_cut = true;
       if (below(10) == 0) s.request.deadline_ms = 1 + below(30), s.may_be_cut = true;
     }
@@ -147,12 +148,14 @@ class Mix {
     r.max_tokens = below(5) == 0 ? -1 : below(std::min(room, 50) + 1);
     if (below(4) == 0) r.min_tokens = below(std::min(room, r.max_tokens < 0 ? 20 : r.max_tokens + 1));
     r.n = below(4) == 0 ? 1 + below(4) : 1;
+    if (below(8) == 0) r.best_of = r.n + below(4);
     r.ignore_eos = below(2) == 0;
     r.show_control = below(3) == 0;
     for (int i = below(3); i > 0; --i) r.stop_ids.push_back(below(n_vocab_));
     if (below(3) == 0) r.stop = {std::string(1, static_cast<char>('a' + below(26))), "th", "e "};
     r.logprobs = below(2) == 0;
     if (below(4) == 0) r.top_logprobs = 1 + below(6), r.logprobs = true;
+    if (below(3) == 0) r.logprobs_of = LogprobsOf::kSampled;
     r.prompt_logprobs = below(6) == 0;
     r.priority = below(3);
     r.client = std::string(1, static_cast<char>('a' + below(3)));
@@ -171,9 +174,9 @@ class Mix {
     if (s.mirostat == 0 && below(5) == 0) s.xtc_probability = 0.5f;
     if (below(5) == 0) s.logit_bias = {{below(n_vocab_), 3.0f}, {below(n_vocab_), -2.0f}};
     if (below(6) == 0) {  // ids of one parity only, changing with each token
-      r.mask = [](int32_t choice, std::span<const int32_t> generated, std::span<float> logits) -> Status {
-        for (size_t i = (generated.size() + static_cast<size_t>(choice)) % 2; i < logits.size(); i += 2)
-          logits[i] = -std::numeric_limits<float>::infinity();
+      r.mask = [](int32_t choice, std::span<const int32_t> generated, std::span<uint32_t> allowed) -> Status {
+        const bool odd = (generated.size() + static_cast<size_t>(choice)) % 2 == 0;
+        std::fill(allowed.begin(), allowed.end(), odd ? 0xaaaaaaaau : 0x55555555u);
         return {};
       };
     }

@@ -1,6 +1,7 @@
 // The life of a request: what is refused, how its runs get and give back memory, how it ends.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/engine_impl.h"
 #include "trace/tracer.h"
@@ -39,6 +40,9 @@ Status EngineImpl::check(const Request& r) const {
   MINFER_TRY(check_ids("stop_ids", r.stop_ids));
   for (const auto& [id, bias] : r.sampling.logit_bias) MINFER_TRY(check_ids("logit_bias", {&id, 1}));
   if (r.n < 1 || r.n > kMaxChoices) return refuse("n", r.n, 1, kMaxChoices);
+  if (r.best_of != 0 && (r.best_of < r.n || r.best_of > kMaxChoices))
+    return make_error(ErrorCode::kInvalidArgument, "[engine] best_of: found {}, expected n ({}) to {}, or 0", r.best_of,
+                      r.n, kMaxChoices);
   if (r.max_tokens < -1) return refuse("max_tokens", r.max_tokens, -1, n_ctx);
   if (r.min_tokens < 0 || (r.max_tokens >= 0 && r.min_tokens > r.max_tokens))
     return refuse("min_tokens", r.min_tokens, 0, r.max_tokens >= 0 ? r.max_tokens : n_ctx);
@@ -81,7 +85,8 @@ Result<EngineImpl::StatePtr> EngineImpl::make_state(Request request) {
   state->tokens_most = options_.stream_tokens;
   state->submitted_ms = now_ms();
   state->response.prompt_tokens = static_cast<int64_t>(r.prompt.size());
-  for (int32_t c = 0; c < r.n; ++c) {
+  const int32_t n_runs = std::max(r.n, r.best_of);
+  for (int32_t c = 0; c < n_runs; ++c) {
     SamplingParams sampling = r.sampling;
     sampling.seed += static_cast<uint64_t>(c);
     auto run = std::make_unique<Run>(*state, c, Answer(tokenizer, r, stops), Sampler(std::move(sampling)));
@@ -97,8 +102,11 @@ Result<EngineImpl::StatePtr> EngineImpl::make_state(Request request) {
     }
     state->runs.push_back(std::move(run));
   }
-  state->n_live = r.n;
-  state->response.choices.resize(static_cast<size_t>(r.n));
+  for (int32_t id = 0; r.min_tokens > 0 && id < runner_->n_vocab(); ++id) {
+    if (state->runs[0]->answer.ends(id)) state->end_ids.push_back(id);
+  }
+  state->n_live = n_runs;
+  state->response.choices.resize(static_cast<size_t>(n_runs));
   return state;
 }
 
@@ -127,6 +135,7 @@ Result<EngineImpl::StatePtr> EngineImpl::make_state(EmbedRequest e) {
   state->tokens_most = options_.stream_tokens;
   state->submitted_ms = now_ms();
   state->embeddings.n_embd = runner_->n_embd();
+  state->on_done = std::move(e.on_done);
   for (auto& prompt : e.prompts) {
     auto run = std::make_unique<Run>(*state, static_cast<int32_t>(state->runs.size()),
                                      Answer(nullptr, state->request, {}), Sampler({}));
@@ -185,6 +194,24 @@ void EngineImpl::close_sequence(Run& run) {
   run.stored = 0;
 }
 
+// Leaves the best of all answers, and tells of them.
+void EngineImpl::rank(RequestState& state) {
+  const auto mean = [&](size_t i) {
+    const Run& run = *state.runs[i];
+    return run.n_scored > 0 ? run.score_sum / run.n_scored : -INFINITY;  // nothing was drawn: last
+  };
+  std::vector<size_t> order(state.runs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return mean(a) > mean(b); });
+  std::vector<Choice> best;
+  for (int32_t i = 0; i < state.request.n; ++i) {
+    best.push_back(std::move(state.response.choices[order[static_cast<size_t>(i)]]));
+    const Choice& c = best.back();
+    state.deliver({i, c.ids, c.text, c.logprobs, c.finish});  // there is nothing left to cancel
+  }
+  state.response.choices = std::move(best);
+}
+
 void EngineImpl::retire(Run& run) {
   close_sequence(run);
   RequestState& state = run.owner;
@@ -195,10 +222,11 @@ void EngineImpl::retire(Run& run) {
   }
   // The request may be held long after this: its runs keep nothing that grows with the vocabulary or the answer.
   run.ids = {};
-  run.logits = {};
+  run.allowed = {};
   run.lookup = {};
   run.sampler = Sampler(SamplingParams());
   if (--state.n_live > 0) return;
+  if (state.ranks()) rank(state);
   state.response.timings.total_ms = now_ms() - state.submitted_ms;
   state.embeddings.timings = state.response.timings;
   ++counts_.requests_finished;

@@ -1,6 +1,5 @@
 // One step: the batch, its rows of logits, the draws, what they mean for each answer.
 #include <algorithm>
-#include <cmath>
 
 #include "engine/engine_impl.h"
 #include "engine/logprobs.h"
@@ -47,26 +46,37 @@ void EngineImpl::read_prompt_logprobs(Run& run, const SchedItem& item, const flo
   }
 }
 
-// A guess is drawn as the token itself will be, except that the request's mask is not asked: it may remember its calls.
-Result<int32_t> EngineImpl::draw_one(Run& run, std::span<const float> logits, bool guess) {
+// Which ids the run may draw next; empty: all. For a guess the request's mask is not asked: it may remember its calls.
+Result<TokenMask> EngineImpl::mask_of(Run& run, bool guess) {
   const Request& r = run.owner.request;
-  const size_t n_drawn = run.ids.size() - run.n_prompt;
-  const bool go_on = static_cast<int64_t>(n_drawn) < r.min_tokens;
+  const auto generated = std::span<const int32_t>(run.ids).subspan(run.n_prompt);
+  const bool go_on = static_cast<int64_t>(generated.size()) < r.min_tokens;
   const bool masked = r.mask && !guess;
-  if (masked || go_on) {
-    run.logits.assign(logits.begin(), logits.end());
-    if (go_on) {
-      for (int32_t id = 0; id < static_cast<int32_t>(run.logits.size()); ++id) {
-        if (run.answer.ends(id)) run.logits[static_cast<size_t>(id)] = -INFINITY;
-      }
+  if (!masked && !go_on) return TokenMask();
+  const auto n_vocab = static_cast<size_t>(runner_->n_vocab());
+  run.allowed.assign(mask_words(n_vocab), 0xffffffffu);
+  if (masked) {
+    MINFER_TRY(r.mask(run.choice, generated, run.allowed));
+    if (!allows_any(run.allowed, n_vocab)) {
+      return make_error(ErrorCode::kInvalidArgument, "[engine] choice {}, token {}: the mask allows no token at all",
+                        run.choice, generated.size());
     }
-    if (masked) {
-      const auto generated = std::span<const int32_t>(run.ids).subspan(run.n_prompt);
-      MINFER_TRY(r.mask(run.choice, generated, run.logits));
-    }
-    logits = run.logits;
   }
-  return run.sampler.sample(logits, run.ids, run.ids.size());
+  if (go_on) {
+    for (const int32_t id : run.owner.end_ids) run.allowed[static_cast<size_t>(id) / 32] &= ~(1u << (id % 32));
+    if (!allows_any(run.allowed, n_vocab)) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "[engine] choice {}, token {}: the mask allows only what ends the answer, and min_tokens is {}",
+                        run.choice, generated.size(), r.min_tokens);
+    }
+  }
+  return TokenMask(run.allowed);
+}
+
+// A guess is drawn as the token itself will be.
+Result<int32_t> EngineImpl::draw_one(Run& run, std::span<const float> logits, bool guess) {
+  const TokenMask mask = MINFER_TRY(mask_of(run, guess));
+  return run.sampler.sample(logits, run.ids, run.ids.size(), mask);
 }
 
 // Draws after the last known id, and on as long as what is drawn is what was guessed: the rows after a guess are those
@@ -76,6 +86,7 @@ void EngineImpl::draw(Run& run, int32_t draft, const float* rows) {
   const Request& r = run.owner.request;
   run.drawn.clear();
   run.drawn_logprobs.clear();
+  run.drawn_scores.clear();
   for (int32_t k = 0; k <= draft; ++k) {
     const std::span<const float> row(rows + static_cast<size_t>(k) * n_vocab, n_vocab);
     auto id = draw_one(run, row, /*guess=*/false);
@@ -83,7 +94,12 @@ void EngineImpl::draw(Run& run, int32_t draft, const float* rows) {
       run.failed = std::move(id).error();
       return;
     }
-    if (r.logprobs) run.drawn_logprobs.push_back(logprobs_of(row, *id, r.top_logprobs));
+    if (r.logprobs) {
+      run.drawn_logprobs.push_back(r.logprobs_of == LogprobsOf::kModel
+                                       ? logprobs_of(row, *id, r.top_logprobs)
+                                       : sampled_logprobs(run.sampler, *id, r.top_logprobs));
+    }
+    if (run.owner.ranks()) run.drawn_scores.push_back(logprob_of(row, *id));
     run.drawn.push_back(*id);
     run.ids.push_back(*id);
     if (k < draft && run.guess[static_cast<size_t>(k)] != *id) return;
@@ -117,6 +133,7 @@ void EngineImpl::draw_all(const SchedStep& step, std::span<const float> logits) 
 }
 
 void EngineImpl::emit(Run& run) {
+  if (run.pooled || run.owner.ranks()) return;
   Event event = run.answer.take_event();
   if (event.ids.empty() && event.text.empty() && !event.finish) return;
   event.choice = run.choice;
@@ -167,6 +184,7 @@ void EngineImpl::accept(Run& run, const SchedItem& item) {
       run.failed = accepted;
       return;
     }
+    if (state.ranks()) run.score_sum += static_cast<double>(run.drawn_scores[i]), ++run.n_scored;
     ++counts_.tokens_generated;
     // The next step would need a position for the last id.
     const auto known = static_cast<int32_t>(run.n_prompt) + run.answer.size();

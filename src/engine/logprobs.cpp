@@ -6,14 +6,33 @@
 
 namespace minfer {
 
+namespace {
+
+// The logarithm of the softmax of a row, a logit at a time.
+class LogSoftmax {
+ public:
+  explicit LogSoftmax(std::span<const float> logits) : largest_(*std::max_element(logits.begin(), logits.end())) {
+    double sum = 0;
+    for (float x : logits) sum += static_cast<double>(exp_f32(x - largest_));
+    log_sum_ = log_f64(sum);
+  }
+  float operator()(float logit) const {
+    return static_cast<float>(static_cast<double>(logit) - static_cast<double>(largest_) - log_sum_);
+  }
+
+ private:
+  float largest_;
+  double log_sum_;
+};
+
+}  // namespace
+
+float logprob_of(std::span<const float> logits, int32_t id) {
+  return LogSoftmax(logits)(logits[static_cast<size_t>(id)]);
+}
+
 TokenLogprobs logprobs_of(std::span<const float> logits, int32_t id, int32_t top) {
-  const float largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (float x : logits) sum += static_cast<double>(exp_f32(x - largest));
-  const double log_sum = log_f64(sum);
-  const auto logprob = [&](float x) {
-    return static_cast<float>(static_cast<double>(x) - static_cast<double>(largest) - log_sum);
-  };
+  const LogSoftmax logprob(logits);
   TokenLogprobs out;
   out.logprob = logprob(logits[static_cast<size_t>(id)]);
   if (top <= 0) return out;
@@ -26,6 +45,17 @@ TokenLogprobs logprobs_of(std::span<const float> logits, int32_t id, int32_t top
                       return x != y ? x > y : a < b;
                     });
   for (size_t i = 0; i < n; ++i) out.top.emplace_back(order[i], logprob(logits[static_cast<size_t>(order[i])]));
+  return out;
+}
+
+TokenLogprobs sampled_logprobs(const Sampler& sampler, int32_t id, int32_t top) {
+  TokenLogprobs out;
+  out.logprob = sampler.logprob(id);
+  if (top <= 0) return out;
+  for (const Candidate& x : sampler.distribution(static_cast<size_t>(top))) {
+    if (x.p == 0.0f) break;  // too unlikely for an f32: never drawn
+    out.top.emplace_back(x.id, static_cast<float>(log_f64(static_cast<double>(x.p))));
+  }
   return out;
 }
 

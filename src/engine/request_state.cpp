@@ -42,6 +42,7 @@ void RequestState::complete(std::optional<Error> error) {
     error_ = std::move(error);
   }
   ready_.notify_all();
+  if (on_done) on_done();
 }
 
 Result<std::optional<Event>> RequestState::take(bool wait) {

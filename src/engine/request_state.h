@@ -60,8 +60,12 @@ struct Run : SchedRun {
   SamplerState before_guesses;
   std::vector<int32_t> drawn;  // ids that the step drew, in order
   std::vector<TokenLogprobs> drawn_logprobs;
-  std::vector<float> logits;  // a changed row, kept for its memory
-  Status failed;              // of the draw
+  std::vector<uint32_t> allowed;  // the mask of a draw, kept for its memory
+  Status failed;                  // of the draw
+  // Where answers are ranked: log-probabilities of what the step drew, and those of the answer summed.
+  std::vector<float> drawn_scores;
+  double score_sum = 0;
+  int32_t n_scored = 0;
   double last_token_ms = -1;  // when its last token came; -1: none, or it was paused
 };
 
@@ -73,9 +77,13 @@ struct RequestState {
 
   // --- the engine's ---
   std::vector<std::unique_ptr<Run>> runs;
-  int32_t n_live = 0;  // runs that go on
+  std::vector<int32_t> end_ids;  // what min_tokens keeps from being drawn
+  int32_t n_live = 0;            // runs that go on
   Response response;
   Embeddings embeddings;
+  std::function<void()> on_done;  // of embeddings; may be empty
+  // best_of draws more answers than come back: their events come when all have ended.
+  bool ranks() const { return request.best_of > request.n; }
   double submitted_ms = 0;
   bool started = false;  // a step computed something for it
 

@@ -35,7 +35,11 @@ PlainDecoder::PlainDecoder(const Model& model, DType type_k, DType type_v, int32
 
 Response PlainDecoder::answer(const Request& request) {
   Response response;
-  for (int32_t c = 0; c < request.n; ++c) response.choices.push_back(choice(request, c, response));
+  std::vector<Scored> all;
+  for (int32_t c = 0; c < std::max(request.n, request.best_of); ++c) all.push_back(choice(request, c, response));
+  if (request.best_of > request.n)
+    std::stable_sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.mean > b.mean; });
+  for (int32_t c = 0; c < request.n; ++c) response.choices.push_back(std::move(all[static_cast<size_t>(c)].choice));
   return response;
 }
 
@@ -73,8 +77,10 @@ Embeddings PlainDecoder::embed(const EmbedRequest& request) {
   return out;
 }
 
-Choice PlainDecoder::choice(const Request& r, int32_t index, Response& response) {
+PlainDecoder::Scored PlainDecoder::choice(const Request& r, int32_t index, Response& response) {
   Choice out;
+  double score = 0;
+  int n_scored = 0;
   const Tokenizer& tokenizer = *runner_->model().tokenizer();
   const auto n_vocab = static_cast<size_t>(runner_->n_vocab());
   const int32_t seq = *runner_->open_sequence();
@@ -118,14 +124,23 @@ Choice PlainDecoder::choice(const Request& r, int32_t index, Response& response)
     const bool go_on = static_cast<int32_t>(out.ids.size()) < r.min_tokens;
     for (size_t i = 0; go_on && i < n_vocab; ++i)
       if (ends(static_cast<int32_t>(i))) logits[i] = -INFINITY;
-    if (r.mask && !r.mask(index, out.ids, logits).ok()) ADD_FAILURE();
+    if (r.mask) {
+      std::vector<uint32_t> allowed((n_vocab + 31) / 32, UINT32_MAX);
+      if (!r.mask(index, out.ids, allowed).ok()) ADD_FAILURE();
+      for (size_t i = 0; i < n_vocab; ++i)
+        if ((allowed[i / 32] >> (i % 32) & 1) == 0) logits[i] = -INFINITY;
+    }
     const int32_t id = *sampler.sample(logits, ids, ids.size());
+    score += static_cast<double>(logprobs_of(row, id, 0).logprob), ++n_scored;
     if (ends(id)) {
       out.finish = FinishReason::kStop;
       break;
     }
     out.ids.push_back(id);
-    if (r.logprobs || r.top_logprobs > 0) out.logprobs.push_back(logprobs_of(row, id, r.top_logprobs));
+    if (r.logprobs || r.top_logprobs > 0) {
+      out.logprobs.push_back(r.logprobs_of == LogprobsOf::kModel ? logprobs_of(row, id, r.top_logprobs)
+                                                                 : sampled_logprobs(sampler, id, r.top_logprobs));
+    }
     if (tokenizer.valid(id)) {
       const std::string piece = *decoder.push(id);
       text += piece;
@@ -151,7 +166,7 @@ Choice PlainDecoder::choice(const Request& r, int32_t index, Response& response)
   }
   out.text = text;
   runner_->close_sequence(seq);
-  return out;
+  return {std::move(out), n_scored > 0 ? score / n_scored : -INFINITY};
 }
 
 std::string difference(const std::vector<TokenLogprobs>& got, const std::vector<TokenLogprobs>& want) {

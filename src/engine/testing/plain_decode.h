@@ -22,7 +22,11 @@ class PlainDecoder {
   Embeddings embed(const EmbedRequest& request);  // of `prompts`
 
  private:
-  Choice choice(const Request& request, int32_t index, Response& response);
+  struct Scored {
+    Choice choice;
+    double mean;  // log-probability of what was drawn
+  };
+  Scored choice(const Request& request, int32_t index, Response& response);
   std::unique_ptr<Runner> runner_;
 };
 
