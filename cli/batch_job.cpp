@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "batch_output.h"
 #include "chat/json.h"
+#include "engine/model_breakers.h"
 #include "server/openai/fields.h"
 
 namespace minfer::cli {
@@ -101,6 +102,16 @@ Status parse_line(const std::string& text, LineRequest& out) {
   return {};
 }
 
+Result<DryBreakers::Ids> DryBreakers::of(const std::optional<std::vector<std::string>>& texts) {
+  if (!texts) return usual_;
+  if (tokenizer_ == nullptr) return Ids();
+  if (*texts != last_texts_) {
+    last_ = MINFER_TRY(minfer::dry_breakers(*texts, *tokenizer_));
+    last_texts_ = *texts;
+  }
+  return last_;
+}
+
 BatchJob::BatchJob(const BatchContext& context, const BatchLine& line)
     : context_(context), number_(line.number), hash_(line.hash) {
   constexpr size_t kIdDigits = 24;
@@ -129,7 +140,10 @@ Status BatchJob::prepare(const BatchLine& line) {
 
 Status BatchJob::prepare_prompts() {
   Request& base = body_.request;
-  if (base.sampling.dry_multiplier != 0) base.sampling.dry_breakers = context_.dry_breakers;
+  if (base.sampling.dry_multiplier != 0) {
+    base.sampling.dry_breakers = MINFER_TRY(context_.dry_breakers->of(body_.dry_breakers));
+    MINFER_TRY(check_sampling(base.sampling));
+  }
   base.on_event = [bell = context_.bell](const Event& event) {
     if (event.finish) bell->ring();
     return true;
@@ -174,14 +188,18 @@ Status BatchJob::check_cost() {
     const Request& r = a.request;
     const auto n_prompt = static_cast<int64_t>(r.prompt.size()), n_ctx = int64_t{context_.engine.n_ctx()};
     const int64_t room = std::max<int64_t>(n_ctx - n_prompt, 0) + 1;
-    const int64_t n_new = int64_t{r.n} * (r.max_tokens < 0 ? room : std::min<int64_t>(r.max_tokens, room));
+    const int64_t n_choices = std::max(r.n, r.best_of);
+    const int64_t n_new = n_choices * (r.max_tokens < 0 ? room : std::min<int64_t>(r.max_tokens, room));
     const int64_t per_token = kTokenBytes + (r.logprobs ? kLogprobBytes * (1 + r.top_logprobs) : 0);
     cost_ += n_new * per_token + n_prompt * (r.prompt_logprobs ? per_token : kTokenBytes);
-    // Each choice has its own copy of the prompt and of the sampling parameters.
+    // Each choice has its own copy of the prompt and of the sampling parameters; DRY finds each id of a breaker in a
+    // map.
+    constexpr size_t kBreakerIdBytes = 64;
     size_t breakers = 0;
-    for (const auto& ids : r.sampling.dry_breakers) breakers += sizeof ids + ids.size() * sizeof(int32_t);
+    for (const auto& ids : r.sampling.dry_breakers) breakers += sizeof ids + ids.size() * kBreakerIdBytes;
     const size_t parameters = r.sampling.logit_bias.size() * sizeof r.sampling.logit_bias[0] + breakers;
-    cost_ += r.n * (kChoiceBytes + n_prompt * static_cast<int64_t>(sizeof(int32_t)) + static_cast<int64_t>(parameters));
+    cost_ += n_choices *
+             (kChoiceBytes + n_prompt * static_cast<int64_t>(sizeof(int32_t)) + static_cast<int64_t>(parameters));
     if (cost_ > kMaxCost) {
       return make_error(ErrorCode::kResourceExhausted,
                         "the answers may take {} bytes, a line at most {}: fewer choices, tokens or log-probabilities",
@@ -194,11 +212,13 @@ Status BatchJob::check_cost() {
 void BatchJob::start() {
   if (error_) return;
   if (embeds()) {
-    embeddings_ = std::async(std::launch::async, [this, bell = context_.bell] {
-      auto result = context_.engine.embed(body_.embed);
-      bell->ring();
-      return result;
-    });
+    body_.embed.on_done = [bell = context_.bell] { bell->ring(); };
+    auto pending = context_.engine.submit(std::move(body_.embed));
+    if (!pending.ok()) {
+      error_ = std::move(pending).error();
+    } else {
+      embeddings_ = std::move(pending).value();
+    }
     return;
   }
   for (const openai::Answered& a : answered_) {
@@ -215,7 +235,7 @@ void BatchJob::start() {
 
 bool BatchJob::done() {
   if (error_) return true;
-  if (embeds()) return embeddings_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  if (embeds()) return embeddings_->done();
   for (size_t i = 0; n_open_ > 0 && i < streams_.size(); ++i) {
     if (!streams_[i] || !streams_[i]->done()) continue;
     auto response = streams_[i]->wait();
@@ -237,7 +257,7 @@ Status BatchJob::collect(Json& body) {
   options.model = context_.prompt.model().name();
   options.cached_tokens = context_.cached_tokens;
   if (embeds()) {
-    const Embeddings e = MINFER_TRY(embeddings_.get());
+    const Embeddings e = MINFER_TRY(embeddings_->wait());
     prompt_tokens_ = e.prompt_tokens, cached_tokens_ = e.cached_tokens;
     body = openai::embedding_reply(body_, e, options);
     return {};

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,12 +32,29 @@ class Bell {
   bool rung_ = false;
 };
 
+// DRY's sequence breakers as ids. Texts that line after line names are looked up once.
+// Threads: one at a time.
+class DryBreakers {
+ public:
+  using Ids = std::vector<std::vector<int32_t>>;
+  // `usual`: where a line names none. `tokenizer` outlives this; null: no vocabulary, so no text breaks anything.
+  DryBreakers(const Tokenizer* tokenizer, Ids usual) : tokenizer_(tokenizer), usual_(std::move(usual)) {}
+
+  const Ids& usual() const { return usual_; }
+  Result<Ids> of(const std::optional<std::vector<std::string>>& texts);
+
+ private:
+  const Tokenizer* tokenizer_;
+  Ids usual_, last_;
+  std::vector<std::string> last_texts_;
+};
+
 // What all lines of a batch share. It outlives the engine's requests.
 struct BatchContext {
   Engine& engine;
   const ChatPrompt& prompt;
-  openai::BodyDefaults defaults;                   // the seed is that of the batch; each line gets its own from it
-  std::vector<std::vector<int32_t>> dry_breakers;  // for lines with DRY
+  openai::BodyDefaults defaults;              // the seed is that of the batch; each line gets its own from it
+  std::shared_ptr<DryBreakers> dry_breakers;  // for lines with DRY
   StampedModel model;
   std::string only_model;  // lines that name another model are refused; empty: any name will do
   bool stamp = true, cached_tokens = false;
@@ -95,7 +111,7 @@ class BatchJob {
   openai::Body body_;
   std::vector<openai::Answered> answered_;      // the requests; the responses once they are there
   std::vector<std::optional<Stream>> streams_;  // one per prompt; empty once its answer is taken
-  std::future<Result<Embeddings>> embeddings_;
+  std::optional<PendingEmbeddings> embeddings_;
   std::optional<Error> error_;
   size_t n_open_ = 0;  // streams
   int64_t cost_ = 0, prompt_tokens_ = 0, cached_tokens_ = 0, generated_tokens_ = 0;

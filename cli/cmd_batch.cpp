@@ -29,7 +29,6 @@ constexpr Range kPredict = {-1, 1 << 30};
 // How far reading runs ahead of the oldest line that is not written: lines, and what they may need of memory.
 constexpr size_t kWindowLines = 512;
 constexpr int64_t kWindowBytes = int64_t{512} << 20;
-constexpr int kMaxEmbeddings = 32;  // lines of them at once: each holds a thread
 
 struct BatchFlags {
   ServingFlags serving;
@@ -78,9 +77,7 @@ class Batch {
   const Totals& totals() const { return totals_; }
 
  private:
-  bool has_room() const {
-    return jobs_.empty() || (jobs_.size() < kWindowLines && cost_ < kWindowBytes && n_embeddings_ < kMaxEmbeddings);
-  }
+  bool has_room() const { return jobs_.empty() || (jobs_.size() < kWindowLines && cost_ < kWindowBytes); }
 
   Status read_line() {
     const auto line = MINFER_TRY(input_.next());
@@ -103,7 +100,6 @@ class Batch {
     auto job = std::make_unique<BatchJob>(context_, *line);
     job->start();
     cost_ += job->cost();
-    n_embeddings_ += job->embeds() ? 1 : 0;
     jobs_.push_back(std::move(job));
     return {};
   }
@@ -123,7 +119,6 @@ class Batch {
       totals_.cached += job.cached_tokens();
       totals_.generated += job.generated_tokens();
       cost_ -= job.cost();
-      n_embeddings_ -= job.embeds() ? 1 : 0;
       it = jobs_.erase(it);
       any = true;
     }
@@ -139,7 +134,6 @@ class Batch {
   bool at_end_ = false;
   std::deque<std::unique_ptr<BatchJob>> jobs_;  // in order of the lines
   int64_t cost_ = 0;
-  int n_embeddings_ = 0;
   Totals totals_;
   Progress bar_;
 };
@@ -177,7 +171,7 @@ Json make_note(const BatchContext& c, const BatchFlags& f, const std::string& te
   j["only_model"] = c.only_model;
   j["max_tokens"] = c.defaults.max_tokens ? Json(*c.defaults.max_tokens) : Json();
   j["sampling"] = openai::stamped_sampling(c.defaults.sampling);
-  j["dry_breakers_sha256"] = sha256_hex(Json(c.dry_breakers).dump());
+  j["dry_breakers_sha256"] = sha256_hex(Json(c.dry_breakers->usual()).dump());
   return j;
 }
 
@@ -232,13 +226,15 @@ Result<int> run(const BatchFlags& f) {
   const int32_t earlier_ctx = MINFER_TRY(output.earlier_ctx());
   if (options.ctx == 0) options.ctx = earlier_ctx;
   options.max_requests = 1 << 24;  // the window bounds them
-  const StampedModel stamped = {MINFER_TRY(model_sha256(*model->file())), options.cache_type_k, options.cache_type_v};
+  StampedModel stamped = {MINFER_TRY(model_sha256(*model->file())), options.cache_type_k, options.cache_type_v};
 
   const auto prompt = MINFER_TRY(of_file(ChatPrompt::create(*model, source)));
   OpenedEngine opened = MINFER_TRY(open_engine(std::move(model), std::move(options), f.insight));
+  stamped.n_ctx = opened.engine->n_ctx();
   BatchContext context = {*opened.engine, prompt};
   context.defaults.sampling = sampling;
-  context.dry_breakers = std::move(with_dry.dry_breakers);
+  context.dry_breakers =
+      std::make_shared<DryBreakers>(opened.engine->model().tokenizer(), std::move(with_dry.dry_breakers));
   if (f.has_predict) context.defaults.max_tokens = f.predict;
   context.model = stamped;
   context.only_model = only_model;

@@ -24,6 +24,7 @@ void check_body(minfer::openai::Endpoint endpoint, const minfer::chat::Value& va
   }
   const minfer::Request& r = body->request;
   require(r.n >= 1 && r.n <= minfer::openai::kMaxChoices && r.max_tokens >= -1);
+  require(r.best_of == 0 || (r.best_of >= r.n && r.best_of <= minfer::openai::kMaxChoices));
   require(r.top_logprobs >= 0 && r.top_logprobs <= minfer::openai::kMaxTopLogprobs);
   require(minfer::check_sampling(r.sampling).ok());
   if (endpoint == minfer::openai::Endpoint::kEmbedding) return;

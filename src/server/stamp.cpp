@@ -70,6 +70,10 @@ Status read_parameters(const Value* object, Request& r) {
   if (object == nullptr) return make_error(ErrorCode::kCorrupt, "stamp.parameters: is missing");
   Fields f = MINFER_TRY(Fields::of(*object, "stamp.parameters."));
   MINFER_TRY(f.integer("n", r.n, 1, INT32_MAX));
+  if (MINFER_TRY(f.integer("best_of", r.best_of, 1, INT32_MAX)) && r.best_of < r.n) {
+    return make_error(ErrorCode::kCorrupt, "stamp.parameters.best_of: found {}, expected at least n ({})", r.best_of,
+                      r.n);
+  }
   MINFER_TRY(f.integer("max_tokens", r.max_tokens, -1, INT32_MAX));
   MINFER_TRY(f.integer("min_tokens", r.min_tokens, 0, INT32_MAX));
   if (const Value* stops = f.take("stop")) {
@@ -109,7 +113,12 @@ nlohmann::ordered_json make_stamp(const StampedModel& model, const Request& requ
                                   const std::vector<Choice>& choices) {
   nlohmann::ordered_json parameters;
   parameters["n"] = request.n;
+  const bool ranked = request.best_of > request.n;
+  if (ranked) parameters["best_of"] = request.best_of;
   parameters["max_tokens"] = request.max_tokens;
+  if (ranked && request.max_tokens < 0 && model.n_ctx > 0) {
+    parameters["max_tokens"] = int64_t{model.n_ctx} - static_cast<int64_t>(request.prompt.size()) + 1;
+  }
   parameters["min_tokens"] = request.min_tokens;
   if (!request.stop.empty()) parameters["stop"] = request.stop;
   if (!request.stop_ids.empty()) parameters["stop_ids"] = request.stop_ids;

@@ -23,6 +23,7 @@ namespace minfer {
 struct StampedModel {
   std::string sha256;  // of the model's file, or of its parts one after the other
   std::string cache_type_k, cache_type_v;
+  int32_t n_ctx = 0;  // positions of the context; not written as such, see make_stamp()
 };
 
 struct Stamp {
@@ -37,7 +38,9 @@ struct Stamp {
 std::string prompt_sha256(std::span<const int32_t> ids);
 std::string output_sha256(const std::vector<Choice>& choices);
 
-// `request` as it was submitted, with the prompt as ids and without a mask.
+// `request` as it was submitted, with the prompt as ids and without a mask. Where the context alone limits answers of
+// which only the best came back (best_of), its limit is written as max_tokens: of those left out nothing else tells
+// where they ended. Requires: n_ctx is known then.
 nlohmann::ordered_json make_stamp(const StampedModel& model, const Request& request,
                                   const std::vector<Choice>& choices);
 Result<Stamp> read_stamp(const chat::Value& object);

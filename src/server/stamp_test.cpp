@@ -6,9 +6,9 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "chat/json.h"
-#include "server/openai/sampling_fields.h"
 
 namespace minfer {
 namespace {
@@ -56,28 +56,67 @@ TEST(Stamp, ComesBackExactly) {
   EXPECT_FALSE(first_difference(*s, choices()).has_value());
 }
 
-// A field that is left out of the table would be lost in every stamp: change each byte of a number and look.
-TEST(Stamp, HoldsEveryNumberOfTheSamplingParameters) {
-  const std::string plain = openai::stamped_sampling({}).dump();
-  const auto differs = [&](auto field, auto value) {
-    SamplingParams p;
-    p.*field = value;
-    return openai::stamped_sampling(p).dump() != plain;
+// All of Request, of it all that decides an answer's bits. A field that is added does not compile until it is named
+// here.
+auto deciding_fields(Request& r) {
+  auto& [prompt, text, parse_special, sampling, n, best_of, max_tokens, min_tokens, stop, stop_ids, ignore_eos,
+         show_control, mask, logprobs, top_logprobs, logprobs_of, prompt_logprobs, priority, client, deadline_ms,
+         speculate, on_prompt, on_event] = r;
+  auto& [logit_bias, repeat_penalty, repeat_last_n, frequency_penalty, presence_penalty, dry_multiplier, dry_base,
+         dry_allowed_length, dry_penalty_last_n, dry_breakers, top_n_sigma, top_k, typical_p, top_p, min_p,
+         xtc_probability, xtc_threshold, min_keep, temperature, dynatemp_range, dynatemp_exponent, adaptive_target,
+         adaptive_decay, mirostat, mirostat_tau, mirostat_eta, samplers, seed] = sampling;
+  return std::tie(prompt, n, best_of, max_tokens, min_tokens, stop, stop_ids, ignore_eos, show_control, logit_bias,
+                  repeat_penalty, repeat_last_n, frequency_penalty, presence_penalty, dry_multiplier, dry_base,
+                  dry_allowed_length, dry_penalty_last_n, dry_breakers, top_n_sigma, top_k, typical_p, top_p, min_p,
+                  xtc_probability, xtc_threshold, min_keep, temperature, dynatemp_range, dynatemp_exponent,
+                  adaptive_target, adaptive_decay, mirostat, mirostat_tau, mirostat_eta, samplers, seed);
+}
+
+void change(float& x) { x = 0.7f; }
+void change(int32_t& x) { x += 2; }
+void change(uint64_t& x) { x = UINT64_MAX; }
+void change(bool& x) { x = !x; }
+void change(std::vector<int32_t>& x) { x.push_back(8); }
+void change(std::vector<std::string>& x) { x.push_back("\u00fc\n"); }
+void change(std::vector<std::pair<int32_t, float>>& x) { x = {{5, -INFINITY}, {3, 0.1f}}; }
+void change(std::vector<std::vector<int32_t>>& x) { x = {{1, 2}, {3}}; }
+void change(std::vector<SamplerStage>& x) { x = {SamplerStage::kTopK}; }
+
+TEST(Stamp, HoldsEveryFieldThatDecidesTheAnswer) {
+  const auto walk = [](auto index) {
+    constexpr size_t kField = decltype(index)::value;
+    Request r, plain;
+    r.prompt = {1, 2};
+    r.sampling.dry_multiplier = 0.5f;  // or its breakers mean nothing
+    plain = r;
+    auto& field = std::get<kField>(deciding_fields(r));
+    change(field);
+    ASSERT_NE(field, std::get<kField>(deciding_fields(plain))) << kField;
+    auto s = read(make_stamp({"abc", "f16", "q8_0"}, r, std::vector<Choice>(static_cast<size_t>(r.n))));
+    ASSERT_TRUE(s.ok()) << kField << ": " << s.error().message;
+    EXPECT_EQ(deciding_fields(s->request), deciding_fields(r)) << kField;
+    Request again = replay_request(*s);
+    EXPECT_EQ(deciding_fields(again), deciding_fields(r)) << kField;
   };
-  using P = SamplingParams;
-  for (auto f : {&P::repeat_penalty, &P::frequency_penalty, &P::presence_penalty, &P::dry_multiplier, &P::dry_base,
-                 &P::top_n_sigma, &P::typical_p, &P::top_p, &P::min_p, &P::xtc_probability, &P::xtc_threshold,
-                 &P::temperature, &P::dynatemp_range, &P::dynatemp_exponent, &P::adaptive_target, &P::adaptive_decay,
-                 &P::mirostat_tau, &P::mirostat_eta}) {
-    EXPECT_TRUE(differs(f, 0.625f));
-  }
-  for (auto f :
-       {&P::repeat_last_n, &P::dry_allowed_length, &P::dry_penalty_last_n, &P::top_k, &P::min_keep, &P::mirostat}) {
-    EXPECT_TRUE(differs(f, 1));
-  }
-  EXPECT_TRUE(differs(&P::seed, uint64_t{1}));
-  // Three vectors, 24 numbers of four bytes and the seed: a new field needs a row in sampling_fields.cpp and here.
-  EXPECT_EQ(sizeof(P), 3 * sizeof(std::vector<int>) + 24 * 4 + 8);
+  Request r;
+  [&]<size_t... kField>(std::index_sequence<kField...>) { (walk(std::integral_constant<size_t, kField>()), ...); }
+  (std::make_index_sequence<std::tuple_size_v<decltype(deciding_fields(r))>>());
+}
+
+TEST(Stamp, WhereOnlyTheBestCameBackTheContextsLimitIsKept) {
+  Request r;
+  r.prompt = {1, 2, 3};
+  r.n = 1, r.best_of = 4;
+  const auto limit = [&](int32_t n_ctx) {
+    auto s = read(make_stamp({"abc", "f16", "f16", n_ctx}, r, std::vector<Choice>(1)));
+    return s.ok() ? s->request.max_tokens : -2;
+  };
+  EXPECT_EQ(limit(10), 8);  // the last token needs no position
+  r.max_tokens = 5;
+  EXPECT_EQ(limit(10), 5);
+  r.max_tokens = -1, r.best_of = 1;
+  EXPECT_EQ(limit(10), -1);  // the one answer says where it ended
 }
 
 TEST(Stamp, DamageIsNamed) {

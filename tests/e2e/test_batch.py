@@ -3,6 +3,7 @@
 lines, mismatched resumes. Standard library only."""
 import hashlib
 import json
+import math
 import os
 import random
 import signal
@@ -170,6 +171,54 @@ class Batch(Cli):
         self.assertLess(max(seeds), 2 ** 53)
         other = self.answers([chat("hello", temperature=2)], "--seed", "9", out="other.jsonl")
         self.assertNotEqual(other[0]["response"]["body"]["minfer"]["parameters"]["seed"], seeds[0])
+
+    def test_best_of(self):
+        ask = {"prompt": "hello the inner thing", "temperature": 1.5, "max_tokens": 8, "ignore_eos": True}
+        items = [{**ask, "n": 2, "best_of": 5, "seed": 3}] + [{**ask, "logprobs": 0, "seed": 3 + i} for i in range(5)]
+        items.append({**ask, "best_of": 3, "seed": 9, "max_tokens": 4, "stop": ["e"], "ignore_eos": False})
+        r = [x["response"]["body"] for x in self.answers(items)]
+        means = [sum(b["choices"][0]["logprobs"]["token_logprobs"]) for b in r[1:6]]
+        order = sorted(range(5), key=lambda i: -means[i])
+        self.assertEqual([c["text"] for c in r[0]["choices"]], [r[1 + i]["choices"][0]["text"] for i in order[:2]])
+        self.assertEqual([c["index"] for c in r[0]["choices"]], [0, 1])
+        self.assertEqual(r[0]["usage"]["completion_tokens"], 40)
+        self.assertEqual(r[0]["minfer"]["parameters"]["best_of"], 5)
+        self.assertIn("7 answers", self.ok("replay", self.dir / "out.jsonl").out)
+
+    def test_logprobs_of_what_was_drawn_from(self):
+        more = {"logprobs": True, "top_logprobs": 5, "post_sampling_probs": True, "top_k": 3, "top_p": 1, "min_p": 0}
+        r = self.answers([chat("hello", temperature=1, **more), chat("hello", temperature=0, **more),
+                          {"prompt": "hello", "logprobs": 3, "post_sampling_probs": True, "temperature": 0}])
+        for t in r[0]["response"]["body"]["choices"][0]["logprobs"]["content"]:
+            self.assertEqual(len(t["top_logprobs"]), 3)
+            self.assertAlmostEqual(sum(math.exp(x["logprob"]) for x in t["top_logprobs"]), 1, places=5)
+            self.assertIn(t["logprob"], [x["logprob"] for x in t["top_logprobs"]])
+        for t in r[1]["response"]["body"]["choices"][0]["logprobs"]["content"]:
+            self.assertEqual((t["logprob"], len(t["top_logprobs"])), (0, 1))
+        self.assertEqual(set(r[2]["response"]["body"]["choices"][0]["logprobs"]["token_logprobs"]), {0})
+
+    def test_dry_sequence_breakers(self):
+        ask = chat("hello hello hello", dry_multiplier=1, temperature=0)
+        items = [ask, {**ask, "dry_sequence_breakers": []}, {**ask, "dry_sequence_breakers": ["e"]},
+                 {**ask, "dry_sequence_breakers": ["\n", ":", "\"", "*"]}, chat("a", dry_sequence_breakers=["e"])]
+        ids = [x["response"]["body"]["minfer"]["parameters"].get("dry_breakers") for x in self.answers(items)]
+        self.assertEqual(ids[1], [])
+        self.assertTrue(ids[2] and ids[2] != ids[0])
+        self.assertEqual(ids[3], ids[0])
+        self.assertIsNone(ids[4])
+        self.ok("replay", self.dir / "out.jsonl")
+
+    def test_ctrl_c_stops_embeddings(self):
+        inputs = [[(i * 31 + k) % 200 + 3 for k in range(120)] for i in range(2048)]
+        items = [chat("hello")] + [{"input": [[k + 3] + x for x in inputs]} for k in range(6)]
+        source, target = self.write("in.jsonl", jsonl(items)), self.dir / "out.jsonl"
+        p = subprocess.Popen([BIN, "batch", SPM, source, str(target)], stderr=subprocess.PIPE, env=environment())
+        while p.poll() is None and (not target.exists() or target.stat().st_size == 0):
+            time.sleep(0.005)
+        p.send_signal(signal.SIGINT)
+        err = p.communicate()[1].decode()
+        self.assertEqual(p.returncode, 130, err)
+        self.assertLess(target.read_text().count("\n"), 7)  # each line is a quarter of a million tokens
 
     def test_kill_at_random_moments(self):
         items = [chat("hello the inner thing " * (1 + i % 9), max_tokens=None, ignore_eos=True, temperature=1) for i in range(80)]

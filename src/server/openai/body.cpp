@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "chat/chat_template.h"
+#include "sample/dry_breakers.h"
 #include "server/openai/fields.h"
 #include "server/openai/sampling_fields.h"
 
@@ -78,6 +79,34 @@ Status read_prompts(Fields& f, const char* field, std::vector<Prompt>& prompts) 
   return {};
 }
 
+Status read_dry_breakers(Fields& f, Body& out) {
+  const Value* v = f.take("dry_sequence_breakers");
+  if (v == nullptr) return {};
+  const std::string name = f.path("dry_sequence_breakers");
+  if (!v->is_sequence() || v->items().size() > kMaxDryBreakers) {
+    return bad_field(name, *v, fmt::format("a list of at most {} strings", kMaxDryBreakers));
+  }
+  auto& texts = out.dry_breakers.emplace();
+  for (const Value& item : v->items()) {
+    if (!item.is_string() || item.as_string().empty() || item.as_string().size() > kBreakerBytes) {
+      return bad_field(name, item, fmt::format("a string of 1 to {} bytes", kBreakerBytes));
+    }
+    texts.push_back(item.as_string());
+  }
+  return {};
+}
+
+// Log-probabilities of what was drawn from, under the name that llama.cpp's server has for it.
+Status read_logprobs_of(Fields& f, Request& r) {
+  bool sampled = false;
+  if (!MINFER_TRY(f.boolean("post_sampling_probs", sampled))) return {};
+  if (sampled && !r.logprobs) {
+    return make_error(ErrorCode::kInvalidArgument, "post_sampling_probs: found true, expected it with logprobs only");
+  }
+  r.logprobs_of = sampled ? LogprobsOf::kSampled : LogprobsOf::kModel;
+  return {};
+}
+
 // What generating endpoints share.
 Status read_generation(Fields& f, const BodyDefaults& defaults, Body& out) {
   Request& r = out.request;
@@ -96,6 +125,7 @@ Status read_generation(Fields& f, const BodyDefaults& defaults, Body& out) {
     r.sampling.logit_bias.clear();  // the body's stand in the place of the defaults'
     MINFER_TRY(read_logit_bias(*bias, f.path("logit_bias"), r.sampling));
   }
+  MINFER_TRY(read_dry_breakers(f, out));
   MINFER_TRY(check_sampling(r.sampling));
   MINFER_TRY(f.integer("n", r.n, 1, kMaxChoices));
   MINFER_TRY(f.integer("min_tokens", r.min_tokens, 0, kMostTokens));
@@ -181,6 +211,7 @@ Status read_chat(Fields& f, const BodyDefaults& defaults, Body& out) {
     return make_error(ErrorCode::kInvalidArgument, "top_logprobs: found {}, expected it with logprobs only",
                       out.request.top_logprobs);
   }
+  MINFER_TRY(read_logprobs_of(f, out.request));
   MINFER_TRY(read_tools(f, out));
   MINFER_TRY(read_response_format(f));
   MINFER_TRY(f.boolean("add_generation_prompt", out.add_generation_prompt));
@@ -220,11 +251,14 @@ Status read_completion(Fields& f, const BodyDefaults& defaults, Body& out) {
     r.top_logprobs = static_cast<int32_t>(*n);
     r.prompt_logprobs = out.echo;
   }
-  int32_t best_of = r.n;
-  MINFER_TRY(f.integer("best_of", best_of, 1, kMaxChoices));
-  if (best_of != r.n) {
-    return make_error(ErrorCode::kUnsupported, "best_of: found {}: answers are not ranked, expected n ({})", best_of,
-                      r.n);
+  MINFER_TRY(read_logprobs_of(f, r));
+  if (MINFER_TRY(f.integer("best_of", r.best_of, 1, kMaxChoices)) && r.best_of < r.n) {
+    return make_error(ErrorCode::kInvalidArgument, "best_of: found {}, expected at least n ({})", r.best_of, r.n);
+  }
+  if (out.stream && r.best_of > r.n) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "best_of: found {}, expected n ({}) with stream: which answers are the best shows at their end",
+                      r.best_of, r.n);
   }
   const Value* suffix = f.take("suffix");
   if (suffix != nullptr) return refuse_value(f.path("suffix"), *suffix, "text cannot be filled in, only continued");

@@ -34,6 +34,7 @@ struct BodyDefaults {
 inline constexpr int32_t kMaxTopLogprobs = 20;  // as OpenAI's
 inline constexpr int32_t kMaxChoices = 128;     // likewise, and the engine's limit
 inline constexpr size_t kMaxInputs = 2048;      // prompts or texts in one body, as OpenAI's
+inline constexpr size_t kMaxDryBreakers = 64;   // each is a pass over the vocabulary
 
 using Prompt = std::variant<std::string, std::vector<int32_t>>;
 
@@ -43,6 +44,9 @@ struct Body {
 
   // Chats and completions: everything but the prompt.
   Request request;
+  // Texts that break a repetition for DRY, for the caller to turn into request.sampling.dry_breakers: only he knows the
+  // vocabulary. Absent: the usual ones; an empty list: none.
+  std::optional<std::vector<std::string>> dry_breakers;
   bool stream = false, include_usage = false;
 
   // Chats.

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "chat/json.h"
 
 namespace minfer::openai {
@@ -33,7 +35,8 @@ TEST(OpenAiBody, AllChatFields) {
          "ignore_eos":true,"stop_token_ids":[1,2],"priority":3,"tools":[{"type":"function"}],"tool_choice":"auto",
          "parallel_tool_calls":true,"response_format":{"type":"text"},"store":false,"service_tier":"auto",
          "stream":false,"chat_template_kwargs":{"enable_thinking":false},"add_generation_prompt":false,
-         "samplers":["top_k","temperature"],"dry_multiplier":0.5,"xtc_probability":0.5,"mirostat":0)");
+         "samplers":["top_k","temperature"],"dry_multiplier":0.5,"xtc_probability":0.5,"mirostat":0,
+         "post_sampling_probs":true,"dry_sequence_breakers":["\n","ab"])");
   ASSERT_TRUE(r.ok()) << r.error().message;
   const Request& q = r->request;
   EXPECT_EQ(r->model, "m");
@@ -64,6 +67,62 @@ TEST(OpenAiBody, AllChatFields) {
   EXPECT_FALSE(r->add_generation_prompt);
   EXPECT_THAT(q.sampling.samplers, ElementsAre(SamplerStage::kTopK, SamplerStage::kTemperature));
   EXPECT_EQ(q.sampling.dry_multiplier, 0.5f);
+  EXPECT_EQ(q.logprobs_of, LogprobsOf::kSampled);
+  ASSERT_TRUE(r->dry_breakers.has_value());
+  EXPECT_THAT(*r->dry_breakers, ElementsAre("\n", "ab"));
+}
+
+// Numbers and lists are one table with the stamp's; here each is asked for by its name.
+TEST(OpenAiBody, EveryNumberOfTheSamplersHasAField) {
+  const SamplingParams usual;
+  const auto given = [&](const std::string& field) {
+    const auto r = chat_body(field);
+    EXPECT_TRUE(r.ok()) << field << ": " << r.error().message;
+    return r.ok() ? r->request.sampling : usual;
+  };
+  using P = SamplingParams;
+  const std::pair<const char*, float P::*> reals[] = {
+      {"repeat_penalty", &P::repeat_penalty},
+      {"frequency_penalty", &P::frequency_penalty},
+      {"presence_penalty", &P::presence_penalty},
+      {"dry_multiplier", &P::dry_multiplier},
+      {"dry_base", &P::dry_base},
+      {"top_n_sigma", &P::top_n_sigma},
+      {"typical_p", &P::typical_p},
+      {"top_p", &P::top_p},
+      {"min_p", &P::min_p},
+      {"xtc_probability", &P::xtc_probability},
+      {"xtc_threshold", &P::xtc_threshold},
+      {"temperature", &P::temperature},
+      {"dynatemp_range", &P::dynatemp_range},
+      {"dynatemp_exponent", &P::dynatemp_exponent},
+      {"adaptive_target", &P::adaptive_target},
+      {"adaptive_decay", &P::adaptive_decay},
+      {"mirostat_tau", &P::mirostat_tau},
+      {"mirostat_eta", &P::mirostat_eta},
+  };
+  for (const auto& [name, at] : reals) {
+    const float value = at == &P::dry_base ? 1.5f : 0.625f;
+    EXPECT_EQ(given(fmt::format("\"{}\":{}", name, value)).*at, value) << name;
+    EXPECT_FALSE(chat_body(fmt::format("\"{}\":1e6", name)).ok()) << name;
+  }
+  const std::pair<const char*, int32_t P::*> ints[] = {
+      {"repeat_last_n", &P::repeat_last_n},
+      {"dry_allowed_length", &P::dry_allowed_length},
+      {"dry_penalty_last_n", &P::dry_penalty_last_n},
+      {"top_k", &P::top_k},
+      {"min_keep", &P::min_keep},
+      {"mirostat", &P::mirostat},
+  };
+  for (const auto& [name, at] : ints) {
+    EXPECT_EQ(given(fmt::format("\"{}\":1", name)).*at, 1) << name;
+    EXPECT_FALSE(chat_body(fmt::format("\"{}\":-5", name)).ok()) << name;
+  }
+  const auto forbidden = given(R"("logit_bias":{"7":false})").logit_bias;
+  ASSERT_EQ(forbidden.size(), 1u);
+  EXPECT_EQ(forbidden[0], std::pair(7, -INFINITY));
+  EXPECT_TRUE(chat_body(R"("dry_sequence_breakers":[])")->dry_breakers->empty());
+  EXPECT_FALSE(chat_body("")->dry_breakers.has_value());
 }
 
 TEST(OpenAiBody, SilenceMeansTheDefaults) {
@@ -131,6 +190,15 @@ TEST(OpenAiBody, WrongOrUnsupportedChatFieldsAreNamed) {
       {R"("repeat_penalty":1,"repetition_penalty":1)", "repetition_penalty: it is repeat_penalty by another name"},
       {R"("samplers":["top_q"])", "samplers: "},
       {R"("user":5)", "user: found 5, expected a string"},
+      {R"("post_sampling_probs":true)", "post_sampling_probs: found true, expected it with logprobs only"},
+      {R"("post_sampling_probs":1)", "post_sampling_probs: found 1, expected true or false"},
+      {R"("dry_sequence_breakers":"a")", "dry_sequence_breakers: found \"a\", expected a list of at most 64 strings"},
+      {R"("dry_sequence_breakers":["a",""])", "dry_sequence_breakers: found \"\", expected a string of 1 to 40 bytes"},
+      {R"("dry_sequence_breakers":["12345678901234567890123456789012345678901"])",
+       "expected a string of 1 to 40 bytes"},
+      {R"("dry_sequence_breakers":[5])", "dry_sequence_breakers: found 5"},
+      {R"("logit_bias":{"5":true})", "logit_bias[5]: found true, expected a number from -100 to 100, or false"},
+      {R"("best_of":2)", "\"best_of\": unknown field"},
       {R"("prompt":"x")", "\"prompt\": unknown field"},
   };
   for (const auto& c : cases) {
@@ -184,13 +252,16 @@ TEST(OpenAiBody, Prompts) {
 }
 
 TEST(OpenAiBody, CompletionFields) {
-  const auto r = completion_body(R"("max_tokens":0,"logprobs":2,"echo":true,"n":2,"best_of":2)");
+  const auto r = completion_body(R"("max_tokens":0,"logprobs":2,"echo":true,"n":2,"best_of":5)");
   ASSERT_TRUE(r.ok()) << r.error().message;
   EXPECT_EQ(r->request.max_tokens, 0);
+  EXPECT_EQ(r->request.best_of, 5);
   EXPECT_EQ(r->request.top_logprobs, 2);
   EXPECT_TRUE(r->request.logprobs && r->request.prompt_logprobs && r->echo);
   for (const auto& c : {Refused{R"("suffix":"x")", "suffix: found \"x\""},
-                        {R"("best_of":3)", "best_of: found 3"},
+                        {R"("n":4,"best_of":3)", "best_of: found 3, expected at least n (4)"},
+                        {R"("best_of":129)", "best_of: found 129"},
+                        {R"("best_of":2,"stream":true)", "best_of: found 2, expected n (1) with stream"},
                         {R"("logprobs":true)", "logprobs: found true, expected a whole number from 0 to 20"},
                         {R"("messages":[])", "\"messages\": unknown field"}}) {
     const auto bad = completion_body(c.fields);

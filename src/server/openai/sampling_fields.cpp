@@ -104,9 +104,10 @@ Status read_logit_bias(const Value& object, const std::string& name, P& params) 
   }
   for (const auto& [key, value] : entries) {
     const int32_t id = MINFER_TRY(token_id(name, key.as_string()));
-    const auto bias = number(value);
-    if (!bias || std::fabs(*bias) > kMost) {
-      return bad_field(fmt::format("{}[{}]", name, id), value, "a number from -100 to 100");
+    const bool forbids = value.is(Value::Kind::kBool) && !value.as_bool();  // as llama.cpp's server has it
+    const auto bias = forbids ? std::optional<double>(-INFINITY) : number(value);
+    if (!bias || (!forbids && std::fabs(*bias) > kMost)) {
+      return bad_field(fmt::format("{}[{}]", name, id), value, "a number from -100 to 100, or false, which forbids it");
     }
     params.logit_bias.emplace_back(id, static_cast<float>(*bias));
   }

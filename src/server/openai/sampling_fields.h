@@ -14,7 +14,7 @@ namespace minfer::openai {
 // absent. Not logit_bias, whose form differs.
 Status read_sampling(Fields& fields, SamplingParams& params);
 
-// {"50256": -100}; values in [-100, 100] as OpenAI has it.
+// {"50256": -100}; values in [-100, 100] as OpenAI has it, or false: the id is never drawn.
 Status read_logit_bias(const chat::Value& object, const std::string& name, SamplingParams& params);
 
 // All of it, exactly: read_stamped_sampling() gives equal params. Reals are their shortest decimal form.
