@@ -1,6 +1,7 @@
 // What the answers of an engine are: several of one prompt, their log-probabilities, masks, stops, guesses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/testing/plain_decode.h"
@@ -179,6 +180,39 @@ TEST(EngineAnswers, AMaskChoosesAmongIds) {
   r.min_tokens = 10, r.stop_ids = {60};
   EXPECT_EQ(engine->run(r).error().message,
             "[engine] choice 0, token 1: the mask allows only what ends the answer, and min_tokens is 10");
+}
+
+// A guess may go on after the end of the answer: plain decoding never asks what might be there.
+TEST(EngineAnswers, AMaskIsNotAskedBehindTheEnd) {
+  const auto engine = engine_of(small_options());
+  const std::vector<int32_t> cycle = {7, 9, 11, 13, 15};
+  std::vector<int32_t> prompt;
+  for (int i = 0; i < 20; ++i) prompt.insert(prompt.end(), cycle.begin(), cycle.end());
+  Request r = request_of(prompt, 60);
+  r.mask = [&](int32_t, std::span<const int32_t> generated, std::span<uint32_t> allowed) -> Status {
+    if (generated.size() >= 19) return Error{ErrorCode::kInternal, "asked behind the end"};
+    allowed[0] = 1u << cycle[generated.size() % 5];
+    allowed[1] = 0;
+    return {};
+  };
+  Request ends = r;
+  ends.mask = [&, mask = r.mask](int32_t choice, std::span<const int32_t> generated,
+                                 std::span<uint32_t> allowed) -> Status {
+    if (std::count(generated.begin(), generated.end(), 13) > 0)
+      return Error{ErrorCode::kInternal, "asked behind the end"};
+    return mask(choice, generated, allowed);
+  };
+  ends.stop_ids = {13};
+  const auto by_id = engine->run(ends);
+  ASSERT_TRUE(by_id.ok()) << by_id.error().message;
+  EXPECT_EQ(by_id->choices[0].ids, (std::vector<int32_t>{7, 9, 11}));
+  EXPECT_GT(by_id->draft_tokens, 0);
+  ends.stop_ids.clear();
+  ends.stop = {std::string(engine->model().tokenizer()->piece(13))};
+  const auto by_text = engine->run(ends);
+  ASSERT_TRUE(by_text.ok()) << by_text.error().message;
+  EXPECT_EQ(by_text->choices[0].finish, FinishReason::kStop);
+  EXPECT_EQ(engine->run(r).error().message, "asked behind the end");  // what is reached still counts
 }
 
 TEST(EngineAnswers, TextIsEncodedAndStopsEndIt) {

@@ -174,7 +174,11 @@ class Mix {
     if (s.mirostat == 0 && below(5) == 0) s.xtc_probability = 0.5f;
     if (below(5) == 0) s.logit_bias = {{below(n_vocab_), 3.0f}, {below(n_vocab_), -2.0f}};
     if (below(6) == 0) {  // ids of one parity only, changing with each token
-      r.mask = [](int32_t choice, std::span<const int32_t> generated, std::span<uint32_t> allowed) -> Status {
+      r.mask = [ends = r.stop_ids](int32_t choice, std::span<const int32_t> generated,
+                                   std::span<uint32_t> allowed) -> Status {
+        for (int32_t id : generated) {
+          if (std::count(ends.begin(), ends.end(), id) > 0) return Error{ErrorCode::kInternal, "asked behind the end"};
+        }
         const bool odd = (generated.size() + static_cast<size_t>(choice)) % 2 == 0;
         std::fill(allowed.begin(), allowed.end(), odd ? 0xaaaaaaaau : 0x55555555u);
         return {};

@@ -91,7 +91,8 @@ void EngineImpl::draw(Run& run, int32_t draft, const float* rows) {
     const std::span<const float> row(rows + static_cast<size_t>(k) * n_vocab, n_vocab);
     auto id = draw_one(run, row, /*guess=*/false);
     if (!id.ok()) {
-      run.failed = std::move(id).error();
+      // After a guess a stop string may have ended the answer before this row; otherwise the next step begins with it.
+      if (k == 0) run.failed = std::move(id).error();
       return;
     }
     if (r.logprobs) {
@@ -103,6 +104,7 @@ void EngineImpl::draw(Run& run, int32_t draft, const float* rows) {
     run.drawn.push_back(*id);
     run.ids.push_back(*id);
     if (k < draft && run.guess[static_cast<size_t>(k)] != *id) return;
+    if (run.answer.ends(*id)) return;  // nothing follows an end, and no mask is asked what might
   }
 }
 
