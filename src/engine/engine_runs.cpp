@@ -212,8 +212,15 @@ void EngineImpl::rank(RequestState& state) {
   state.response.choices = std::move(best);
 }
 
-void EngineImpl::retire(Run& run) {
+// What goes on where this one ended, the next turn of a conversation, computes nothing of it again.
+// Requires: no step that computed rows of it is unaccounted for.
+void EngineImpl::keep_and_close(Run& run) {
+  if (run.seq >= 0 && options_.prefix_cache) runner_->tables().remember_tail(run.seq, run.ids);
   close_sequence(run);
+}
+
+void EngineImpl::retire(Run& run) {
+  keep_and_close(run);
   RequestState& state = run.owner;
   if (!run.pooled) {
     Choice& choice = state.response.choices[static_cast<size_t>(run.choice)];
@@ -302,6 +309,7 @@ bool EngineImpl::admit(SchedRun& sched) {
   run.seq = *seq;
   run.stored = shares ? tables.attach(run.seq, run.ids, run.known - 1) : 0;
   if (shares && store_) restore(run);
+  if (shares) run.stored = tables.attach_tail(run.seq, run.ids, run.known - 1);
   RequestState& state = run.owner;
   if (run.pooled && run.pooled->added() == 0) state.embeddings.cached_tokens += run.stored;
   if (!state.started) {
@@ -324,7 +332,7 @@ bool EngineImpl::reserve(SchedRun& run, int32_t n) { return runner_->reserve(sta
 
 void EngineImpl::release(SchedRun& sched) {
   Run& run = static_cast<Run&>(sched);
-  close_sequence(run);
+  keep_and_close(run);
   run.looked_up.clear();
 }
 

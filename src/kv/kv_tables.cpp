@@ -151,6 +151,37 @@ void KvTables::remember(int32_t seq, std::span<const int32_t> ids) {
   }
 }
 
+std::vector<int32_t> KvTables::tail_key(std::span<const int32_t> ids) const {
+  std::vector<int32_t> key(static_cast<size_t>(options_.page_size), kNoId);
+  std::copy(ids.begin(), ids.end(), key.begin());
+  return key;
+}
+
+void KvTables::remember_tail(int32_t seq, std::span<const int32_t> ids) {
+  Table& t = at(seq);
+  const int32_t whole = t.in_tree * options_.page_size, rows = t.length - whole;
+  if (rows <= 0 || rows >= options_.page_size) return;  // none, or the last page is the tree's and kept in part
+  const auto key = tail_key(ids.subspan(static_cast<size_t>(whole), static_cast<size_t>(rows)));
+  if (tree_.child(t.node, key) != RadixTree::kNone) return;
+  tree_.insert(t.node, key, t.pages[static_cast<size_t>(t.in_tree)]);
+}
+
+int32_t KvTables::attach_tail(int32_t seq, std::span<const int32_t> ids, int32_t limit) {
+  Table& t = at(seq);
+  MINFER_DCHECK(t.length == t.in_tree * options_.page_size);
+  limit = std::min(limit, static_cast<int32_t>(std::min<size_t>(ids.size(), INT32_MAX)));
+  for (int32_t rows = std::min(options_.page_size - 1, limit - t.length); rows > 0; --rows) {
+    const auto key = tail_key(ids.subspan(static_cast<size_t>(t.length), static_cast<size_t>(rows)));
+    const auto tail = tree_.child(t.node, key);
+    if (tail == RadixTree::kNone) continue;
+    truncate(seq, t.length);
+    t.pages.push_back(tree_.take(tail));
+    t.length += rows;
+    break;
+  }
+  return t.length;
+}
+
 RadixTree::Node KvTables::walk(std::span<const int32_t> ids) const {
   auto node = RadixTree::kRoot;
   const auto n = static_cast<int32_t>(ids.size()) / options_.page_size;

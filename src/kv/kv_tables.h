@@ -49,6 +49,16 @@ class KvTables {
   // has a page of these ids already, the sequence uses that one from now on and gives its own back.
   void remember(int32_t seq, std::span<const int32_t> ids);
 
+  // The rows after the last whole page. remember_tail() leaves their page to the tree when the sequence is closed next;
+  // attach_tail() takes the longest such tail that `ids` go on with out of the tree and returns the sequence's length:
+  // it has one owner, so nothing is copied, and the next to ask does not find it. Both require that all whole pages of
+  // the sequence are in the tree; attach_tail() that it has no other rows, and gives pages that it reserved back.
+  void remember_tail(int32_t seq, std::span<const int32_t> ids);
+  int32_t attach_tail(int32_t seq, std::span<const int32_t> ids, int32_t limit);
+  // Whether a node of the tree is a tail; its ids end with kNoId then.
+  static bool is_tail(std::span<const int32_t> node_ids) { return node_ids.back() == kNoId; }
+  static constexpr int32_t kNoId = -1;
+
   int32_t length(int32_t seq) const { return at(seq).length; }
   std::span<const int32_t> pages(int32_t seq) const { return at(seq).pages; }
 
@@ -87,6 +97,8 @@ class KvTables {
   const Table& at(int32_t seq) const { return tables_[static_cast<size_t>(seq)]; }
   int32_t take();                            // a free page, if need be from the tree; -1
   void leave_tree(Table& t, int32_t pages);  // keeps the first `pages` pages in the tree pinned, and no more
+  // The key of a tail: its ids, then kNoId.
+  std::vector<int32_t> tail_key(std::span<const int32_t> ids) const;
   RadixTree::Node walk(std::span<const int32_t> ids) const;  // whole pages from the root; kNone
   std::span<const int32_t> page_ids(std::span<const int32_t> ids, int32_t page) const;
 

@@ -87,6 +87,53 @@ TEST(KvTables, APrefixIsSharedInWholePages) {
   EXPECT_TRUE(s.tables.check_integrity().ok());
 }
 
+TEST(KvTables, ATailGoesToTheOneThatGoesOn) {
+  Store s(6, 3);
+  const int32_t a = *s.tables.open();
+  const auto ids = count_up(11);
+  ASSERT_TRUE(feed(s, a, ids, 10).ok());
+  s.tables.remember(a, ids);
+  s.tables.remember_tail(a, ids);
+  s.tables.close(a);
+  EXPECT_EQ(s.tables.pages_cached(), 3);
+  EXPECT_EQ(s.tables.pages_available(), 6);
+  EXPECT_TRUE(s.tables.check_integrity().ok());
+  EXPECT_EQ(s.tables.match(ids, 11), 8);
+  // Other ids, or too few: only whole pages.
+  auto other = ids;
+  other[9] = 77;
+  const int32_t b = *s.tables.open(), c = *s.tables.open();
+  EXPECT_EQ(s.tables.attach(b, other, 11), 8);
+  EXPECT_EQ(s.tables.attach_tail(b, other, 11), 8);
+  EXPECT_EQ(s.tables.attach_tail(b, ids, 9), 8);
+  EXPECT_EQ(s.tables.attach_tail(b, ids, 10), 10);
+  expect_rows(s, b, ids);
+  EXPECT_EQ(s.tables.attach(c, ids, 11), 8);
+  EXPECT_EQ(s.tables.attach_tail(c, ids, 11), 8);  // it is b's now
+  EXPECT_TRUE(s.tables.check_integrity().ok());
+  ASSERT_TRUE(feed(s, b, count_up(13), 13).ok());  // in the same page, without a copy
+  EXPECT_EQ(s.tables.pages_free(), 2);
+  expect_rows(s, b, count_up(13));
+  // A fork owns the page too: then it is copied.
+  s.tables.close(c);
+  const int32_t d = *s.tables.fork(b);
+  s.tables.remember(b, count_up(13));
+  s.tables.remember_tail(b, count_up(13));
+  s.tables.close(b);
+  const int32_t e = *s.tables.open();
+  s.tables.attach(e, count_up(14), 14);
+  EXPECT_EQ(s.tables.attach_tail(e, count_up(14), 14), 13);
+  ASSERT_TRUE(feed(s, e, count_up(14), 14).ok());
+  ASSERT_TRUE(feed(s, d, count_up(13), 13).ok());
+  expect_rows(s, d, count_up(13));
+  expect_rows(s, e, count_up(14));
+  EXPECT_TRUE(s.tables.check_integrity().ok());
+  s.tables.close(d);
+  s.tables.close(e);
+  s.tables.forget_prefixes();
+  EXPECT_EQ(s.tables.pages_free(), 6);
+}
+
 TEST(KvTables, EqualPagesBecomeOne) {
   Store s(16, 2);
   const auto ids = count_up(8);
@@ -203,13 +250,15 @@ TEST(KvTables, RandomUseAgainstPlainSequences) {
         // Few different ids, so that prefixes meet.
         std::vector<int32_t> ids(static_cast<size_t>(below(24)));
         for (auto& id : ids) id = below(12) == 0 ? 1 : 0;
-        const int32_t n = s.tables.attach(*seq, ids, static_cast<int32_t>(ids.size()));
+        int32_t n = s.tables.attach(*seq, ids, static_cast<int32_t>(ids.size()));
+        if (below(3) > 0) n = s.tables.attach_tail(*seq, ids, static_cast<int32_t>(ids.size()));
         ids.resize(static_cast<size_t>(n));
         live[*seq] = ids;
       } else if (what == 1) {
         const auto seq = s.tables.fork(it->first);
         if (seq.ok()) live[*seq] = it->second;
       } else if (what == 2) {
+        if (below(3) > 0) s.tables.remember_tail(it->first, it->second);
         s.tables.close(it->first);
         live.erase(it);
       } else if (what == 3) {

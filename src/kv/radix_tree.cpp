@@ -86,30 +86,36 @@ RadixTree::Node RadixTree::ancestor(Node node, int32_t levels) const {
   return node;
 }
 
-void RadixTree::remove(Node node) {
+int32_t RadixTree::remove(Node node) {
   NodeData& n = at(node);
   idle_leaves_.erase({n.used, node});
   const auto [begin, end] = by_hash_.equal_range(n.hash);
   by_hash_.erase(std::find_if(begin, end, [&](const auto& e) { return e.second == node; }));
   const Node parent = n.parent;
-  pool_.give(n.page);
+  const int32_t page = n.page;
   n = NodeData{};
   unused_.push_back(node);
   --n_nodes_;
   NodeData& p = at(parent);
   if (--p.n_children == 0 && is_idle_leaf(p)) idle_leaves_.emplace(p.used, parent);
+  return page;
+}
+
+int32_t RadixTree::take(Node leaf) {
+  MINFER_CHECK(leaf != kRoot && is_idle_leaf(at(leaf)));
+  return remove(leaf);
 }
 
 bool RadixTree::evict() {
   if (idle_leaves_.empty()) return false;
   const Node node = idle_leaves_.begin()->second;
   if (on_evict) on_evict(node);
-  remove(node);
+  pool_.give(remove(node));
   return true;
 }
 
 void RadixTree::clear() {
-  while (!idle_leaves_.empty()) remove(idle_leaves_.begin()->second);
+  while (!idle_leaves_.empty()) pool_.give(remove(idle_leaves_.begin()->second));
 }
 
 std::vector<RadixTree::Node> RadixTree::all() const {

@@ -33,6 +33,9 @@ class RadixTree {
   // `parent` is pinned or the root.
   Node insert(Node parent, std::span<const int32_t> ids, int32_t page);
 
+  // Removes a leaf that is not pinned and hands its page, with the tree's ownership of it, to the caller.
+  int32_t take(Node leaf);
+
   // A pin holds a node and its path. The root needs none, but may have some. Constant time per level.
   void pin(Node node);
   void unpin(Node node);                     // the path becomes the most recently used
@@ -66,7 +69,7 @@ class RadixTree {
   };
   uint64_t hash_of(Node parent, std::span<const int32_t> ids) const;
   bool is_idle_leaf(const NodeData& n) const { return n.pins == 0 && n.n_children == 0 && n.page >= 0; }
-  void remove(Node node);
+  int32_t remove(Node node);  // its page, still owned
   NodeData& at(Node node) { return nodes_[static_cast<size_t>(node)]; }
 
   PagePool& pool_;
