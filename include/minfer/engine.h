@@ -53,6 +53,7 @@ struct EngineOptions {
   // the same model and the same numerics; empty: none. Pages that are damaged or made by others are refused.
   std::string kv_store;
   int64_t kv_store_bytes = int64_t{4} << 30;  // at most; the least recently used go first
+  std::string model_sha256;  // of the model's file, in hex, where the caller knows it; empty: read when it is needed
   // Tokens guessed ahead at most from what the text itself repeats; 0: none.
   int32_t speculation = 8;
   // A smaller model with the same vocabulary, which guesses ahead too where that pays; empty: none. Its context may be

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,18 @@ class ChatSession {
   // Errors: those of submit(); kOutOfRange when it does not fit and the policy allows no more.
   Result<Reply> reply(Request request);
 
-  // Forgets the last turn.
-  void undo();
+  // Keeps the first n_turns turns and forgets the others. Requires: 0 <= n_turns <= n_turns().
+  void cut(int32_t n_turns);
+  void undo() { cut(n_turns() > 0 ? n_turns() - 1 : 0); }  // forgets the last turn, if there is one
+  // For conversations that are rendered anew for each turn, by templates that may write earlier turns differently
+  // later on: keeps what the session and `ids`, all of the conversation to come, begin with, but for the last of `ids`,
+  // and returns how many ids that is; the next reply()'s prompt is the rest of `ids`. Turns that begin past it are
+  // forgotten, and system ids past it are no longer system ids.
+  int32_t keep_prefix_of(std::span<const int32_t> ids);
+
   int32_t n_turns() const { return static_cast<int32_t>(turns_.size()); }
+  // Prompt and answer of one turn. Requires: 0 <= turn < n_turns().
+  std::span<const int32_t> turn(int32_t turn) const;
   const std::vector<int32_t>& ids() const { return ids_; }  // system and turns, as the model sees them next
 
   // Writes the session with the K and V that the cache holds of it. The file appears whole or not at all.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/atomic_file.h"
+#include "base/error.h"
 #include "base/mmap.h"
 #include "base/sha256.h"
 #include "engine/engine_impl.h"
@@ -136,15 +137,36 @@ Result<ChatSession::Reply> ChatSession::reply(Request request) {
   return out;
 }
 
-void ChatSession::undo() {
-  if (turns_.empty()) return;
-  ids_.resize(static_cast<size_t>(turns_.back()));
-  turns_.pop_back();
+void ChatSession::cut(int32_t n_turns) {
+  const auto n = static_cast<size_t>(n_turns);
+  MINFER_DCHECK(n <= turns_.size());
+  if (n >= turns_.size()) return;
+  ids_.resize(static_cast<size_t>(turns_[n]));
+  turns_.resize(n);
+}
+
+int32_t ChatSession::keep_prefix_of(std::span<const int32_t> ids) {
+  const size_t limit = std::min(ids_.size(), ids.empty() ? 0 : ids.size() - 1);
+  size_t n = 0;
+  while (n < limit && ids_[n] == ids[n]) ++n;
+  ids_.resize(n);
+  const auto kept = static_cast<int32_t>(n);
+  while (!turns_.empty() && turns_.back() >= kept) turns_.pop_back();
+  n_system_ = std::min(n_system_, kept);
+  return kept;
+}
+
+std::span<const int32_t> ChatSession::turn(int32_t turn) const {
+  const auto i = static_cast<size_t>(turn);
+  MINFER_DCHECK(i < turns_.size());
+  const auto begin = static_cast<size_t>(turns_[i]);
+  const size_t end = i + 1 < turns_.size() ? static_cast<size_t>(turns_[i + 1]) : ids_.size();
+  return std::span(ids_).subspan(begin, end - begin);
 }
 
 Status ChatSession::save(const std::string& path) const {
   EngineImpl& engine = *engine_->impl_;
-  const std::string identity = MINFER_TRY(cache_identity(engine.model(), engine.runner()));
+  const std::string identity = MINFER_TRY(engine.identity());
   const KvShape& kv = engine.runner().kv_shape();
   const auto page_size = static_cast<size_t>(kv.page_size);
   const std::span<const int32_t> ids(ids_);
@@ -184,7 +206,7 @@ Status ChatSession::save(const std::string& path) const {
 
 Status ChatSession::load(const std::string& path) {
   EngineImpl& engine = *engine_->impl_;
-  const std::string identity = MINFER_TRY(cache_identity(engine.model(), engine.runner()));
+  const std::string identity = MINFER_TRY(engine.identity());
   const KvShape& kv = engine.runner().kv_shape();
   const auto page_size = static_cast<size_t>(kv.page_size);
   const MappedFile file = MINFER_TRY(MappedFile::open(path));

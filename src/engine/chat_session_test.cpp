@@ -61,8 +61,8 @@ TEST(ChatSession, TurnsAndBranches) {
   ChatSession branch = s;
   const auto second = s.reply(turn(5, 3)), other = branch.reply(turn(6, 4));
   ASSERT_TRUE(second.ok() && other.ok());
-  EXPECT_EQ(second->response.cached_tokens, 32);
-  EXPECT_EQ(other->response.cached_tokens, 32);
+  EXPECT_EQ(second->response.cached_tokens, 57);  // the last id drawn is computed now
+  EXPECT_EQ(other->response.cached_tokens, 32);   // the rows after whole pages went to the first that came
   EXPECT_EQ(difference(second->response.choices[0], plain(turn(5, 3), before)), "");
   EXPECT_EQ(difference(other->response.choices[0], plain(turn(6, 4), before)), "");
   s.undo();
@@ -114,6 +114,59 @@ TEST(ChatSession, AFullContext) {
     EXPECT_TRUE(s.reply(turn(111, 2)).ok());
     EXPECT_EQ(s.ids().size(), 129u);  // the last id has no position yet
   }
+}
+
+TEST(ChatSession, IsCutBackToATurn) {
+  const auto engine = engine_of();
+  ChatSession s(*engine, some_ids(4, 1));
+  std::vector<std::vector<int32_t>> whole = {s.ids()};
+  for (int32_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(s.reply(turn(5 + i, i)).ok());
+    const auto last = s.turn(i);
+    EXPECT_EQ(std::vector<int32_t>(last.begin(), last.end()),
+              std::vector<int32_t>(s.ids().begin() + static_cast<std::ptrdiff_t>(whole.back().size()), s.ids().end()));
+    whole.push_back(s.ids());
+  }
+  for (int32_t n = 3; n >= 0; --n) {
+    s.cut(n);
+    EXPECT_EQ(s.n_turns(), n);
+    EXPECT_EQ(s.ids(), whole[static_cast<size_t>(n)]);
+  }
+  s.undo();
+  EXPECT_EQ(s.ids(), whole[0]);
+}
+
+// A template that writes earlier turns differently: what both begin with stays, and the answer is that of all the ids.
+TEST(ChatSession, ARenderingThatChangedIsReadFromWhereItDiffers) {
+  const auto engine = engine_of();
+  ChatSession s(*engine, {});
+  for (int32_t i = 0; i < 2; ++i) ASSERT_TRUE(s.reply(turn(32, i)).ok());  // 80 ids
+  const ChatSession before = s;
+  std::vector<int32_t> ids = s.ids();
+  ids.erase(ids.begin() + 66, ids.begin() + 70);
+  Request next = turn(6, 3);
+  ids.insert(ids.end(), next.prompt.begin(), next.prompt.end());
+  const int32_t kept = s.keep_prefix_of(ids);
+  EXPECT_GE(kept, 66);
+  EXPECT_LT(kept, 70);
+  EXPECT_EQ(s.n_turns(), 2);
+  next.prompt.assign(ids.begin() + kept, ids.end());
+  const auto got = s.reply(next);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->response.prompt_tokens, static_cast<int64_t>(ids.size()));
+  EXPECT_EQ(got->response.cached_tokens, 64);
+  next.prompt = ids;
+  EXPECT_EQ(difference(got->response.choices[0], plain(next, {})), "");
+  // The same ids again: all but the last are kept, so that there is something to answer.
+  s = before;
+  ids = before.ids();
+  EXPECT_EQ(s.keep_prefix_of(ids), 79);
+  EXPECT_EQ(s.keep_prefix_of(std::span(ids).first(40)), 39);
+  EXPECT_EQ(s.n_turns(), 1);
+  ids[0] += 1;
+  EXPECT_EQ(s.keep_prefix_of(ids), 0);
+  EXPECT_EQ(s.n_turns(), 0);
+  EXPECT_EQ(s.keep_prefix_of({}), 0);
 }
 
 class ChatSessionFile : public ::testing::Test {

@@ -33,6 +33,10 @@ struct EngineImpl final : private SchedulerHost {
   bool between_steps(const std::function<void(Runner&)>& task);
   EngineStats stats() const;
 
+  // What names the K and V of this model on this engine; the model's file is read once for it, unless its hash was
+  // given. Errors: a model that is in no file; the file.
+  Result<std::string> identity();
+
   const Model& model() const { return *model_; }
   const Runner& runner() const { return *runner_; }
 
@@ -96,6 +100,7 @@ struct EngineImpl final : private SchedulerHost {
   Status check(const Request& request) const;
   void start(const StatePtr& state);
   void close_sequence(Run& run);
+  void keep_and_close(Run& run);               // with its rows after the last whole page left to the cache
   void finish(Run& run, FinishReason reason);  // ends the answer if it has not ended
   void fail(RequestState& state, Error error);
   void rank(RequestState& state);
@@ -147,6 +152,9 @@ struct EngineImpl final : private SchedulerHost {
   int64_t n_refused_ = 0;
   EngineStats published_;
   std::vector<float> published_stalls_;
+
+  std::mutex identity_mutex_;
+  std::string identity_;  // guarded by identity_mutex_; empty: not known yet
 
   std::thread thread_;
 };

@@ -18,21 +18,27 @@ Result<std::string> model_sha256(const Model& model) {
   return sha256_files(parts);
 }
 
-Result<std::string> cache_identity(const Model& model, const Runner& runner) {
+Result<std::string> cache_identity(const Model& model, const Runner& runner, const std::string& sha256) {
   const KvShape& kv = runner.kv_shape();
   return fmt::format("model sha256 {}\nnumerics {}\nlayers {}\nkv heads {} of {}\npage {}\ntypes {} {}\n",
-                     MINFER_TRY(model_sha256(model)), kNumericsVersion, kv.n_layer, kv.n_head_kv, kv.head_dim,
-                     kv.page_size, dtype_info(kv.type_k).name, dtype_info(kv.type_v).name);
+                     sha256.empty() ? MINFER_TRY(model_sha256(model)) : sha256, kNumericsVersion, kv.n_layer,
+                     kv.n_head_kv, kv.head_dim, kv.page_size, dtype_info(kv.type_k).name, dtype_info(kv.type_v).name);
 }
 
 Result<PageStore> open_page_store(const Model& model, const Runner& runner, const EngineOptions& options) {
   PageStoreOptions o;
   o.dir = options.kv_store;
-  o.identity = MINFER_TRY(cache_identity(model, runner));
+  o.identity = MINFER_TRY(cache_identity(model, runner, options.model_sha256));
   o.page_size = runner.kv_shape().page_size;
   o.payload_bytes = runner.kv_shape().page_bytes();
   o.max_bytes = options.kv_store_bytes;
   return PageStore::open(std::move(o));
+}
+
+Result<std::string> EngineImpl::identity() {
+  const std::lock_guard lock(identity_mutex_);
+  if (identity_.empty()) identity_ = MINFER_TRY(cache_identity(*model_, *runner_, options_.model_sha256));
+  return identity_;
 }
 
 void EngineImpl::restore(Run& run) {
@@ -63,6 +69,7 @@ void EngineImpl::restore(Run& run) {
 
 void EngineImpl::keep(RadixTree::Node node) {
   const RadixTree& tree = runner_->tables().tree();
+  if (KvTables::is_tail(tree.ids(node))) return;  // files hold whole pages
   std::vector<RadixTree::Node> path;
   for (auto up = tree.parent(node); up != RadixTree::kRoot; up = tree.parent(up)) path.push_back(up);
   PageStore::Key before = store_->root();

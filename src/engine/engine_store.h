@@ -16,7 +16,8 @@ Result<std::string> model_sha256(const Model& model);
 
 // What decides the bytes of a page: model, numerics version, cache types and sizes, in words. Devices and instruction
 // sets give the same bits (docs/numerics.md), so they are not part of it.
-Result<std::string> cache_identity(const Model& model, const Runner& runner);
+// `sha256`: of the model's file, where it is known; empty: it is read.
+Result<std::string> cache_identity(const Model& model, const Runner& runner, const std::string& sha256);
 
 // The store of options.kv_store for this model on this runner.
 Result<PageStore> open_page_store(const Model& model, const Runner& runner, const EngineOptions& options);
