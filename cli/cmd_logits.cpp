@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "common.h"
-#include "engine/session.h"
+#include "engine/feed.h"
 #include "npy.h"
 #include "options.h"
 
@@ -35,18 +35,19 @@ Result<int> logits(const LogitsFlags& f) {
     ids = MINFER_TRY(loaded.model->tokenizer()->encode(f.text, {.add_special = true, .parse_special = f.special}));
   }
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "no tokens");
-  Session session = MINFER_TRY(Session::open(*loaded.runner));
+  Runner& runner = *loaded.runner;
+  const int32_t seq = MINFER_TRY(runner.open_sequence());
   std::vector<float> all;
   const auto keep = [&](std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); };
   if (f.single) {  // one token per step, the path decoding takes
     for (size_t i = 0; i < ids.size(); ++i) {
-      const auto row = MINFER_TRY(session.feed({&ids[i], 1}));
+      const auto row = MINFER_TRY(feed(runner, seq, {&ids[i], 1}));
       if (!f.last || i + 1 == ids.size()) keep(row);
     }
   } else if (f.last) {
-    keep(MINFER_TRY(session.feed(ids)));
+    keep(MINFER_TRY(feed(runner, seq, ids)));
   } else {
-    MINFER_TRY(session.feed_all(ids, [&](size_t, std::span<const float> row) {
+    MINFER_TRY(feed_all(runner, seq, ids, [&](size_t, std::span<const float> row) {
       keep(row);
       return Status();
     }));

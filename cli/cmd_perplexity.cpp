@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "common.h"
-#include "engine/session.h"
+#include "engine/feed.h"
 #include "options.h"
 
 namespace minfer::cli {
@@ -52,7 +52,8 @@ Result<int> perplexity(const PerplexityFlags& f) {
                       "'{}' has {} tokens, expected at least one window of {} (--window makes it smaller)", f.file,
                       ids.size(), window);
   }
-  Session session = MINFER_TRY(Session::open(*loaded.runner));
+  Runner& runner = *loaded.runner;
+  const int32_t seq = MINFER_TRY(runner.open_sequence());
   Progress bar("perplexity", "tokens");
   double sum = 0, sum_squares = 0;
   int64_t count = 0;
@@ -60,8 +61,8 @@ Result<int> perplexity(const PerplexityFlags& f) {
   for (int64_t w = 0; w < n_windows; ++w) {
     std::vector<int32_t> chunk(ids.begin() + w * window, ids.begin() + (w + 1) * window);
     if (tokenizer.add_bos()) chunk[0] = tokenizer.bos();
-    session.truncate(0);
-    MINFER_TRY(session.feed_all(chunk, [&](size_t i, std::span<const float> logits) -> Status {
+    runner.truncate(seq, 0);
+    MINFER_TRY(feed_all(runner, seq, chunk, [&](size_t i, std::span<const float> logits) -> Status {
       if (i + 1 >= chunk.size() || static_cast<int>(i) < first) return {};
       const double nll = negative_log_likelihood(logits, chunk[i + 1]);
       if (!std::isfinite(nll))

@@ -1,12 +1,11 @@
-// Runner, Session and generate() on a tiny model (tests/golden/llama): what they refuse and leave behind, what a
-// session keeps of a conversation, how an answer ends.
+// Runner and feed() on a tiny model (tests/golden/llama): what they refuse and leave behind.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <functional>
 #include <limits>
 
-#include "engine/generate.h"
+#include "engine/feed.h"
 
 namespace minfer {
 namespace {
@@ -148,47 +147,39 @@ TEST(Runner, SequencesAreFew) {
   EXPECT_TRUE(runner->open_sequence().ok());
 }
 
-// --- Session
+// --- feed()
 // -------------------------------------------------------------------------------------------------------------
-TEST(Session, AContinuedConversationIsTheSameAsAFreshOne) {
+TEST(Feed, WhatFollowsACutIsTheSameAsFresh) {
   RunnerOptions o = options_of(256, 2);
   o.chunk = 16;
   const auto runner = runner_of(o);
-  auto session = Session::open(*runner), fresh = Session::open(*runner);
-  ASSERT_TRUE(session.ok() && fresh.ok());
+  const int32_t seq = *runner->open_sequence(), fresh = *runner->open_sequence();
   const auto first = some_ids(70);
-  ASSERT_TRUE(session->feed(first).ok());
-  // A new turn that shares 50 ids with what is cached.
+  ASSERT_TRUE(feed(*runner, seq, first).ok());
   std::vector<int32_t> second(first.begin(), first.begin() + 50);
   for (int32_t id : some_ids(33)) second.push_back(59 - id);
-  EXPECT_EQ(session->match(second), 50u);
-  EXPECT_EQ(session->ids().size(), 50u);
-  size_t done = 0;
-  const auto got =
-      session->feed(std::span(second).subspan(50), [&](size_t n, size_t total) { return done = n, total == 33u; });
+  runner->truncate(seq, 50);
+  const auto got = feed(*runner, seq, std::span(second).subspan(50));
   ASSERT_TRUE(got.ok()) << got.error().message;
-  EXPECT_EQ(done, 33u);
   const std::vector<float> logits = copy(*got);
-  const auto want = fresh->feed(second);
+  const auto want = feed(*runner, fresh, second);
   ASSERT_TRUE(want.ok()) << want.error().message;
   expect_same(logits, *want);
-  EXPECT_EQ(session->ids(), second);
-  // The same prompt again: all but its last id stays.
-  EXPECT_EQ(session->match(second), second.size() - 1);
-  const auto again = session->feed(std::span(second).last(1));
+  EXPECT_EQ(runner->length(seq), 83);
+  runner->truncate(seq, 82);
+  const auto again = feed(*runner, seq, std::span(second).last(1));
   ASSERT_TRUE(again.ok());
   expect_same(*again, logits);
 }
 
-TEST(Session, FeedAllGivesEveryRow) {
+TEST(Feed, AllGivesEveryRow) {
   RunnerOptions o = options_of(64, 2);
   o.chunk = 8;
   const auto runner = runner_of(o);
-  auto session = Session::open(*runner), single = Session::open(*runner);
-  ASSERT_TRUE(session.ok() && single.ok());
+  const int32_t seq = *runner->open_sequence(), single = *runner->open_sequence();
   const auto ids = some_ids(21);
   std::vector<std::vector<float>> rows;
-  const Status s = session->feed_all(ids, [&](size_t i, std::span<const float> row) -> Status {
+  const Status s = feed_all(*runner, seq, ids, [&](size_t i, std::span<const float> row) -> Status {
     EXPECT_EQ(i, rows.size());
     rows.push_back(copy(row));
     return {};
@@ -196,112 +187,23 @@ TEST(Session, FeedAllGivesEveryRow) {
   ASSERT_TRUE(s.ok()) << s.error().message;
   ASSERT_EQ(rows.size(), ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
-    const auto row = single->feed(std::span(ids).subspan(i, 1));
+    const auto row = feed(*runner, single, std::span(ids).subspan(i, 1));
     ASSERT_TRUE(row.ok());
     expect_same(*row, rows[i]);
   }
 }
 
-TEST(Session, WhatDoesNotFitIsNotFed) {
+TEST(Feed, WhatDoesNotFitIsNotFed) {
   const auto runner = runner_of(options_of(40));
-  auto session = Session::open(*runner);
-  ASSERT_TRUE(session.ok());
-  ASSERT_TRUE(session->feed(some_ids(30)).ok());
-  const auto r = session->feed(some_ids(11));
+  const int32_t seq = *runner->open_sequence();
+  ASSERT_TRUE(feed(*runner, seq, some_ids(30)).ok());
+  const auto r = feed(*runner, seq, some_ids(11));
   ASSERT_FALSE(r.ok());
   expect_error(r.error(), ErrorCode::kOutOfRange, "11 tokens do not fit: 30 of the context's 40");
-  EXPECT_EQ(session->ids().size(), 30u);
-  EXPECT_TRUE(session->feed(some_ids(10)).ok());
-  EXPECT_EQ(session->room(), 0);
-  EXPECT_FALSE(session->feed({}).ok());
-}
-
-// --- generate()
-// ----------------------------------------------------------------------------------------------------------
-GenerateOptions greedy(int32_t n) {
-  GenerateOptions o;
-  o.max_tokens = n;
-  o.sampling.temperature = 0;
-  return o;
-}
-
-TEST(Generate, EndsByLengthContextAndCancel) {
-  const auto runner = runner_of(options_of(48));
-  auto session = Session::open(*runner);
-  ASSERT_TRUE(session.ok());
-  const auto prompt = some_ids(20);
-  GenerateOptions o = greedy(7);
-  o.ignore_eos = true;
-  std::string streamed;
-  o.on_text = [&](std::string_view text) { streamed += text; };
-  const auto length = generate(*session, prompt, o);
-  ASSERT_TRUE(length.ok()) << length.error().message;
-  EXPECT_EQ(length->finish, FinishReason::kLength);
-  EXPECT_EQ(length->ids.size(), 7u);
-  EXPECT_EQ(length->text, streamed);
-  EXPECT_EQ(length->stats.prompt_tokens, 20);
-  EXPECT_EQ(length->stats.generated_tokens, 7);
-  EXPECT_EQ(length->stats.forward_ms.size(), 6u);  // the last id is not fed
-
-  // 28 positions are left for ids to be fed; the last one drawn needs none.
-  o.max_tokens = -1;
-  const auto context = generate(*session, prompt, o);
-  ASSERT_TRUE(context.ok()) << context.error().message;
-  EXPECT_EQ(context->finish, FinishReason::kContext);
-  EXPECT_EQ(context->ids.size(), 29u);
-  EXPECT_EQ(context->stats.cached_tokens, 19);
-  EXPECT_TRUE(std::equal(length->ids.begin(), length->ids.end(), context->ids.begin()));
-
-  const std::atomic<bool> cancel{true};
-  o.cancel = &cancel;
-  const auto cancelled = generate(*session, prompt, o);
-  ASSERT_TRUE(cancelled.ok()) << cancelled.error().message;
-  EXPECT_EQ(cancelled->finish, FinishReason::kCancelled);
-
-  o.cancel = nullptr;
-  EXPECT_FALSE(generate(*session, some_ids(49), o).ok());  // does not fit
-  EXPECT_FALSE(generate(*session, {}, o).ok());
-}
-
-TEST(Generate, StopsAtAnEndTokenWhichIsNotPartOfTheAnswer) {
-  const auto runner = runner_of(options_of(64));
-  auto session = Session::open(*runner);
-  ASSERT_TRUE(session.ok());
-  GenerateOptions o = greedy(20);
-  o.sampling.logit_bias = {{tiny().tokenizer()->eos(), 1000.0f}};
-  o.sampling.temperature = 1;
-  const auto stop = generate(*session, some_ids(5), o);
-  ASSERT_TRUE(stop.ok()) << stop.error().message;
-  EXPECT_EQ(stop->finish, FinishReason::kStop);
-  EXPECT_TRUE(stop->ids.empty());
-  EXPECT_EQ(stop->text, "");
-}
-
-TEST(Generate, SameSeedSameAnswer) {
-  GenerateOptions o;
-  o.max_tokens = 24, o.ignore_eos = true;
-  o.sampling.temperature = 1.5f, o.sampling.seed = 7;
-  std::vector<std::vector<int32_t>> answers;
-  for (int n_threads : {1, 2}) {
-    for (int32_t chunk : {3, 512}) {
-      RunnerOptions r = options_of(64);
-      r.n_threads = n_threads, r.chunk = chunk;
-      const auto runner = runner_of(r);
-      auto session = Session::open(*runner);
-      ASSERT_TRUE(session.ok());
-      const auto answer = generate(*session, some_ids(20), o);
-      ASSERT_TRUE(answer.ok()) << answer.error().message;
-      answers.push_back(answer->ids);
-    }
-  }
-  for (const auto& a : answers) EXPECT_EQ(a, answers[0]);
-  o.sampling.seed = 8;
-  const auto runner = runner_of(options_of(64));
-  auto session = Session::open(*runner);
-  ASSERT_TRUE(session.ok());
-  const auto other = generate(*session, some_ids(20), o);
-  ASSERT_TRUE(other.ok());
-  EXPECT_NE(other->ids, answers[0]);
+  EXPECT_EQ(runner->length(seq), 30);
+  EXPECT_TRUE(feed(*runner, seq, some_ids(10)).ok());
+  EXPECT_FALSE(feed(*runner, seq, some_ids(1)).ok());
+  EXPECT_FALSE(feed(*runner, seq, {}).ok());
 }
 
 }  // namespace
