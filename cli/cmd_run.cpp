@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/memory_info.h"
 #include "common.h"
-#include "engine/generate.h"
 #include "model_hash.h"
+#include "open_engine.h"
 #include "options.h"
 #include "prompt.h"
 #include "server/stamp.h"
+#include "serving_flags.h"
 #include "stats.h"
 
 namespace minfer::cli {
@@ -23,11 +23,13 @@ constexpr Range kPredict = {-1, 1 << 30};
 constexpr size_t kMaxPromptBytes = size_t{64} << 20;  // far beyond any context; bounds what is read from stdin
 
 struct RunFlags {
-  EngineFlags engine;
+  ServingFlags serving;
+  InsightFlags insight;
   SamplingFlags sampling;
   std::string model, prompt, system, template_file;
   int predict = -1;
-  bool no_template = false, ignore_eos = false, special = false, has_prompt = false, stamp = false;
+  bool no_template = false, ignore_eos = false, special = false, has_prompt = false, stamp = false, stats = false,
+       json = false;
 };
 
 Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, const std::string& text) {
@@ -46,94 +48,93 @@ Result<std::vector<int32_t>> prompt_ids(const RunFlags& f, const Model& model, c
 }
 
 // What `minfer replay` needs to make the answer again.
-Result<nlohmann::ordered_json> stamp_of(const Loaded& loaded, std::span<const int32_t> prompt,
-                                        const GenerateOptions& options, const Generated& g) {
-  const KvShape& kv = loaded.runner->kv_shape();
-  const StampedModel model = {MINFER_TRY(model_sha256(*loaded.model->file())), std::string(dtype_info(kv.type_k).name),
-                              std::string(dtype_info(kv.type_v).name)};
-  Request request;
-  request.prompt.assign(prompt.begin(), prompt.end());
-  request.sampling = options.sampling;
-  request.max_tokens = options.max_tokens;
-  request.ignore_eos = options.ignore_eos;
-  request.show_control = options.show_control;
-  Choice choice;
-  choice.ids = g.ids;
-  choice.text = g.text;
-  choice.finish = g.finish;
+Result<nlohmann::ordered_json> stamp_of(Engine& engine, const EngineOptions& options, const Request& request,
+                                        const Choice& choice) {
+  const StampedModel model = {MINFER_TRY(model_sha256(*engine.model().file())), options.cache_type_k,
+                              options.cache_type_v};
   return make_stamp(model, request, {choice});
 }
 
 Result<int> run(const RunFlags& f) {
   SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
-  if (f.stamp && !f.engine.json) {
+  if (f.stamp && !f.json) {
     return make_error(ErrorCode::kInvalidArgument, "--stamp: it is a part of the output of --json");
   }
   if (f.no_template && !(f.template_file.empty() && f.system.empty())) {
     return make_error(ErrorCode::kInvalidArgument, "--no-template and {} contradict each other",
                       f.system.empty() ? "--template" : "--system (it needs a template)");
   }
-  MINFER_TRY(f.engine.check());
+  EngineOptions options = MINFER_TRY(f.serving.options());
+  options.max_running = 1;
+  MINFER_TRY(f.insight.check());
+  if (!f.insight.dump_dir.empty()) options.speculation = 0;  // a step a token, as who compares two dumps expects
+  StepTimes times;
+  times.hook_into(options);
   std::string text = f.prompt;
   if (!f.has_prompt || f.prompt == "-") text = MINFER_TRY(read_stdin(kMaxPromptBytes));
-  Loaded loaded = MINFER_TRY(load(f.model, f.engine));
-  const auto ids = MINFER_TRY(prompt_ids(f, *loaded.model, text));
-  MINFER_TRY(f.sampling.fit(sampling, loaded.model->tokenizer(), loaded.runner->n_vocab()));
-  if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "the prompt is empty");
-  Runner& runner = *loaded.runner;
-  if (ids.size() >= static_cast<size_t>(runner.n_ctx())) {
-    return make_error(
-        ErrorCode::kOutOfRange, "the prompt has {} tokens, the context {}: no room for an answer{}", ids.size(),
-        runner.n_ctx(),
-        runner.n_ctx() < loaded.model->hparams().n_ctx_train
-            ? fmt::format("; a longer --ctx may help (the model allows {})", loaded.model->hparams().n_ctx_train)
-            : ", and the model allows no longer one");
+  OpenedEngine opened = MINFER_TRY(open_engine(MINFER_TRY(open_model(f.model)), options, f.insight));
+  Engine& engine = *opened.engine;
+  const Model& model = engine.model();
+  Request request;
+  request.prompt = MINFER_TRY(prompt_ids(f, model, text));
+  MINFER_TRY(f.sampling.fit(sampling, model.tokenizer(), model.hparams().n_vocab));
+  if (request.prompt.empty()) return make_error(ErrorCode::kInvalidArgument, "the prompt is empty");
+  const int32_t n_ctx = engine.n_ctx();
+  const auto n_prompt = static_cast<int64_t>(request.prompt.size());
+  if (n_prompt >= n_ctx) {
+    return make_error(ErrorCode::kOutOfRange, "the prompt has {} tokens, the context {}: no room for an answer{}",
+                      n_prompt, n_ctx,
+                      n_ctx < model.hparams().n_ctx_train
+                          ? fmt::format("; a longer --ctx may help (the model allows {})", model.hparams().n_ctx_train)
+                          : ", and the model allows no longer one");
   }
-  Session session = MINFER_TRY(Session::open(runner));
-  GenerateOptions options;
-  options.max_tokens = f.predict;
-  options.sampling = sampling;
-  options.ignore_eos = f.ignore_eos;
-  options.show_control = f.special;
-  options.cancel = &interrupted();
-  Progress bar("reading the prompt", "tokens");
-  options.on_prefill = [&](size_t done, size_t total) {
-    bar.update(static_cast<int64_t>(done), static_cast<int64_t>(total));
-    return true;
+  // More than the context can hold ends where it is full, and says so.
+  const bool fits = n_prompt + std::max(f.predict, 1) - 1 <= n_ctx;
+  request.max_tokens = fits ? f.predict : -1;
+  request.sampling = sampling;
+  request.ignore_eos = f.ignore_eos;
+  request.show_control = f.special;
+  std::optional<Progress> bar(std::in_place, "reading the prompt", "tokens");
+  request.on_prompt = [&](int64_t done, int64_t total) {
+    bar->update(done, total);
+    if (done == total) bar.reset();
+    return !interrupted();
   };
-  if (!f.engine.json) {
-    options.on_text = [](std::string_view piece) {
-      std::fwrite(piece.data(), 1, piece.size(), stdout);
+  request.on_event = [&](const Event& event) {
+    times.first_token();
+    if (!f.json) {
+      std::fwrite(event.text.data(), 1, event.text.size(), stdout);
       std::fflush(stdout);
-    };
-  }
-  const Generated g = MINFER_TRY(generate(session, ids, options));
-  const StatsReport stats = make_stats(g.stats, loaded);
-  if (f.engine.json) {
+    }
+    return !interrupted();
+  };
+  const Response response = MINFER_TRY(engine.run(request));
+  const Choice& answer = response.choices[0];
+  const StatsReport stats = make_stats(response, times, engine);
+  if (f.json) {
     nlohmann::ordered_json j;
-    j["text"] = g.text;
-    j["token_ids"] = g.ids;
-    j["prompt_ids"] = ids;
-    j["finish_reason"] = finish_reason_name(g.finish);
+    j["text"] = answer.text;
+    j["token_ids"] = answer.ids;
+    j["prompt_ids"] = request.prompt;
+    j["finish_reason"] = finish_reason_name(answer.finish);
     j["seed"] = sampling.seed;
     stats.add_to(j);
-    if (f.stamp && g.finish != FinishReason::kCancelled) {
-      j["minfer"] = MINFER_TRY(stamp_of(loaded, ids, options, g));
+    if (f.stamp && answer.finish != FinishReason::kCancelled) {
+      j["minfer"] = MINFER_TRY(stamp_of(engine, options, request, answer));
     }
     std::printf("%s\n", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
-    if (g.text.empty() || g.text.back() != '\n') std::printf("\n");
+    if (answer.text.empty() || answer.text.back() != '\n') std::printf("\n");
     std::fflush(stdout);
   }
-  if (f.engine.stats) {
+  if (f.stats) {
     std::fprintf(stderr, "seed: %llu\n%s", static_cast<unsigned long long>(sampling.seed), stats.text().c_str());
   }
-  MINFER_TRY(loaded.finish());
-  if (g.finish == FinishReason::kContext) {
-    return make_error(ErrorCode::kOutOfRange, "the answer stopped because the context of {} positions is full",
-                      runner.n_ctx());
+  MINFER_TRY(opened.finish());
+  if (answer.finish == FinishReason::kContext) {
+    return make_error(ErrorCode::kOutOfRange, "the answer stopped because the context of {} positions is full", n_ctx);
   }
-  return g.finish == FinishReason::kCancelled ? kInterrupted : kOk;
+  return answer.finish == FinishReason::kCancelled ? kInterrupted : kOk;
 }
 
 }  // namespace
@@ -153,7 +154,10 @@ void add_run(CLI::App& app, Exit exit) {
   sub->add_flag("--ignore-eos", f->ignore_eos, "do not stop at the end of the answer");
   sub->add_flag("--stamp", f->stamp, "with --json: add what minfer replay needs to make the answer again")
       ->group("Insight");
-  f->engine.add_to(*sub);
+  sub->add_flag("--stats", f->stats, "print timings and memory to stderr")->group("Insight");
+  f->insight.add_to(*sub);
+  sub->add_flag("--json", f->json, "print one JSON object")->group("Insight");
+  f->serving.add_to(*sub, /*with_cache_type=*/true, /*many=*/false);
   f->sampling.add_to(*sub);
   sub->footer(
       "Examples:\n  minfer run smollm2 \"What is the capital of France?\"\n  echo \"Hello\" | minfer run model.gguf "

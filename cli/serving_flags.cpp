@@ -25,17 +25,19 @@ Result<int64_t> parse_bytes(const std::string& text) {
   return *n * unit;
 }
 
-void ServingFlags::add_to(CLI::App& app, bool with_cache_type) {
+void ServingFlags::add_to(CLI::App& app, bool with_cache_type, bool many) {
   constexpr Range kChunk = {1, 4096}, kParallel = {1, 4096}, kDraft = {1, 64};
   place.add_to(app);
   add_integer(app, "--ctx,-c", ctx, kPositive,
               "positions of one sequence at most (default: what the model was trained for, as memory allows)")
       ->group("Engine");
   add_text(app, "--kv-memory", kv_memory,
-           "bytes of K and V of all sequences: 300M, 2G (default: a quarter of the free memory)")
+           "bytes of K and V of all that is kept: 300M, 2G (default: a quarter of the free memory)")
       ->group("Engine");
-  add_integer(app, "--parallel", parallel, kParallel, "sequences computed together at most (default 64)")
-      ->group("Engine");
+  if (many) {
+    add_integer(app, "--parallel", parallel, kParallel, "sequences computed together at most (default 64)")
+        ->group("Engine");
+  }
   add_integer(app, "--chunk", chunk, kChunk, "prompt tokens per step (default 512); changes speed, never the result")
       ->group("Engine");
   add_text(app, "--draft", draft,

@@ -1,4 +1,4 @@
-// Flags of the commands that run many requests through an Engine.
+// Flags of the commands that run an Engine.
 #pragma once
 
 #include <string>
@@ -17,7 +17,8 @@ struct ServingFlags {
   CacheTypeFlags cache_types;
   std::string kv_memory, draft, draft_kv_memory;
   int ctx = 0, chunk = 0, parallel = 0, draft_max = 0;
-  void add_to(CLI::App& app, bool with_cache_type = true);
+  // Without `many`, for a command that computes one sequence at a time, there is no --parallel.
+  void add_to(CLI::App& app, bool with_cache_type = true, bool many = true);
   // Errors: what can be wrong about them without a model, with the flag's name.
   Result<EngineOptions> options() const;
 };
