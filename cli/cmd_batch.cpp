@@ -191,6 +191,8 @@ void print_summary(const Totals& t, double seconds, bool stats) {
 
 Result<int> run(const BatchFlags& f) {
   EngineOptions options = MINFER_TRY(f.serving.options());
+  // Nobody waits for a single token here: prompts are read as fast as can be.
+  if (f.serving.max_stall_ms == 0) options.max_stall_ms = 1e6;
   MINFER_TRY(f.insight.check());
   SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
   sampling.seed = f.sampling.seed.value_or(0);  // never a fresh one: the same input gives the same file

@@ -34,7 +34,13 @@ void ServingFlags::add_to(CLI::App& app, bool with_cache_type, bool many) {
   add_text(app, "--kv-memory", kv_memory,
            "bytes of K and V of all that is kept: 300M, 2G (default: a quarter of the free memory)")
       ->group("Engine");
+  add_text(app, "--kv-store", kv_store,
+           "a folder that keeps K and V for the next run with this model; changes speed, never the result")
+      ->group("Engine");
   if (many) {
+    add_real(app, "--max-stall-ms", max_stall_ms,
+             "milliseconds that running answers wait for a token at most while prompts are read, 1 to 1000000")
+        ->group("Engine");
     add_integer(app, "--parallel", parallel, kParallel, "sequences computed together at most (default 64)")
         ->group("Engine");
   }
@@ -64,6 +70,13 @@ Result<EngineOptions> ServingFlags::options() const {
   const auto types = MINFER_TRY(cache_types.resolve());
   o.cache_type_k = dtype_info(types.k).name;
   o.cache_type_v = dtype_info(types.v).name;
+  if (max_stall_ms != 0) {
+    if (!(max_stall_ms >= 1 && max_stall_ms <= 1e6f)) {
+      return make_error(ErrorCode::kInvalidArgument, "--max-stall-ms: found {}, expected 1 to 1000000", max_stall_ms);
+    }
+    o.max_stall_ms = static_cast<double>(max_stall_ms);
+  }
+  o.kv_store = kv_store;
   if (!kv_memory.empty()) o.kv_memory = MINFER_TRY_CTX(parse_bytes(kv_memory), "--kv-memory");
   if (draft.empty() && (draft_max > 0 || !draft_kv_memory.empty())) {
     return make_error(ErrorCode::kInvalidArgument, "{}: expected --draft MODEL too",

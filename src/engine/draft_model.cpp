@@ -32,7 +32,7 @@ Status check_same_vocabulary(const Model& draft, const Model& target) {
                       a != nullptr ? "the draft model" : "the model", a != nullptr ? "the model" : "the draft model");
   if (a == nullptr) return {};
   const auto shown = [](const Tokenizer& t, TokenId id) {
-    return t.valid(id) ? "'" + std::string(t.text(id)) + "'" : std::string("none");
+    return t.valid(id) ? fmt::format("'{}'", t.text(id)) : std::string("none");
   };
   for (TokenId id = 0; id < n; ++id) {
     const bool same = a->valid(id) == b->valid(id) && (!a->valid(id) || a->piece(id) == b->piece(id));

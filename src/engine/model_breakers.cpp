@@ -7,7 +7,7 @@ namespace {
 Result<std::vector<int32_t>> encode_within(const Tokenizer& tokenizer, std::string_view text) {
   const EncodeOptions plain = {.add_special = false, .parse_special = false};
   if (!tokenizer.add_space_prefix()) return tokenizer.encode(text, plain);
-  const auto ids = MINFER_TRY(tokenizer.encode("\n" + std::string(text), plain));
+  const auto ids = MINFER_TRY(tokenizer.encode(fmt::format("\n{}", text), plain));
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::string_view piece = tokenizer.piece(ids[i]);
     const size_t at = piece.find('\n');

@@ -37,8 +37,8 @@ Request request() {
 
 std::vector<Choice> choices() {
   Choice a, b;
-  a.ids = {4, 5}, a.text = "x";
-  b.ids = {6}, b.text = "y", b.finish = FinishReason::kLength;
+  a.ids = {4, 5}, a.text = std::string("x");
+  b.ids = {6}, b.text = std::string("y"), b.finish = FinishReason::kLength;
   return {a, b};
 }
 
@@ -169,7 +169,7 @@ TEST(Stamp, FirstDifference) {
   EXPECT_EQ(d->recorded, 5);
   EXPECT_FALSE(d->again.has_value());
   again = choices();
-  again[0].text = "z";
+  again[0].text = std::string("z");
   d = first_difference(*s, again);
   ASSERT_TRUE(d.has_value());
   EXPECT_EQ(d->token, -1);
