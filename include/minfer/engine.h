@@ -88,7 +88,8 @@ struct EngineStats {
   double stall_p50_ms = 0, stall_p99_ms = 0, stall_max_ms = 0;
 };
 
-// The answer to one request as it comes. Destroying it before the end cancels the request.
+// The answer to one request as it comes. Destroying it before the end cancels the request. One that was moved from is
+// done, and refuses the rest.
 // Threads: next() and wait() from one thread at a time; cancel() from any.
 class Stream {
  public:
@@ -101,7 +102,7 @@ class Stream {
   // The same without waiting: nullopt also when there is none yet (see done()).
   Result<std::optional<Event>> poll();
   bool done() const;  // all events were taken
-  // Takes all events that are left and gives the whole response. Errors: what made the request fail.
+  // Takes all events that are left and gives the whole response, once. Errors: what made the request fail.
   Result<Response> wait();
   void cancel();  // its memory is free within one step; the choices end with kCancelled
 

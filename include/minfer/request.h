@@ -75,7 +75,9 @@ struct Request {
   // Called on the engine's thread after each step that computed a part of the prompt: `done` of its ids have their K
   // and V, those from the cache included. Must be quick; false cancels.
   std::function<bool(int64_t done, int64_t total)> on_prompt;
-  // Instead of a stream: called on the engine's thread with each event; must be quick; false cancels.
+  // Instead of a stream: called on the engine's thread with each event; must be quick; false cancels. It may submit()
+  // and cancel(). What waits for the engine (run(), wait(), check_idle(), ...) is an error there, and the engine must
+  // not be destroyed by it.
   std::function<bool(const Event&)> on_event;
 };
 

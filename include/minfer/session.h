@@ -22,7 +22,9 @@ enum class Overflow : uint8_t {
 
 struct SessionOptions {
   Overflow overflow = Overflow::kError;
-  int32_t room = 256;  // positions that are free for an answer of unknown length (max_tokens -1) at least
+  // Positions that are free for an answer of unknown length (max_tokens -1) at least; 0: 256, or a quarter of the
+  // context where that is less.
+  int32_t room = 0;
 };
 
 class ChatSession {

@@ -124,7 +124,10 @@ Result<ChatSession::Reply> ChatSession::reply(Request request) {
   }
   Reply out;
   std::vector<int32_t> ids, turns;
-  const int64_t n_answer = request.max_tokens >= 0 ? request.max_tokens : options_.room;
+  if (options_.room < 0)
+    return make_error(ErrorCode::kInvalidArgument, "[session] room: found {}, expected 0 or more", options_.room);
+  const int32_t room = options_.room > 0 ? options_.room : std::max(1, std::min(256, engine_->n_ctx() / 4));
+  const int64_t n_answer = request.max_tokens >= 0 ? request.max_tokens : room;
   MINFER_TRY(fit(request.prompt.size(), n_answer, &out.ids_dropped, &ids, &turns));
   turns.push_back(static_cast<int32_t>(ids.size()));
   ids.insert(ids.end(), request.prompt.begin(), request.prompt.end());

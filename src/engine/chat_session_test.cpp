@@ -243,5 +243,13 @@ TEST_F(ChatSessionFile, DamageIsRefused) {
   EXPECT_FALSE(s.save("").ok());
 }
 
+TEST(ChatSession, RoomForAnAnswerOfUnknownLength) {
+  const auto engine = engine_of();  // a context of 128
+  ChatSession usual(*engine, some_ids(3, 1));
+  EXPECT_TRUE(usual.reply(turn(10, 2, -1)).ok());
+  ChatSession odd(*engine, {}, {.room = -1});
+  EXPECT_FALSE(odd.reply(turn(10, 2, -1)).ok());
+}
+
 }  // namespace
 }  // namespace minfer

@@ -224,9 +224,30 @@ EngineStats EngineImpl::stats() const {
   return out;
 }
 
-// --- Stream ---------------------------------------------------------------------------------------------------------
+// --- Stream, PendingEmbeddings ---------------------------------------------------------------------------------------
+namespace {
+
+void cancel_request(RequestState* state) {
+  if (state == nullptr || state->cancelled.exchange(true, std::memory_order_relaxed)) return;
+  state->doorbell->ring();
+}
+
+Error moved_away() {
+  return make_error(ErrorCode::kInvalidArgument, "[engine] this request was moved to another object");
+}
+
+Status take_all_events(RequestState* state) {
+  if (state == nullptr) return moved_away();
+  while (MINFER_TRY(state->take(true))) {
+  }
+  return {};
+}
+
+}  // namespace
+
 Stream::Stream(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
 Stream::Stream(Stream&&) noexcept = default;
+Stream::~Stream() { cancel(); }
 
 Stream& Stream::operator=(Stream&& o) noexcept {
   if (this != &o) {
@@ -236,26 +257,27 @@ Stream& Stream::operator=(Stream&& o) noexcept {
   return *this;
 }
 
-Stream::~Stream() { cancel(); }
+void Stream::cancel() { cancel_request(state_.get()); }
+bool Stream::done() const { return !state_ || state_->all_taken(); }
 
-void Stream::cancel() {
-  if (!state_ || state_->cancelled.exchange(true, std::memory_order_relaxed)) return;
-  state_->doorbell->ring();
+Result<std::optional<Event>> Stream::next() {
+  if (!state_) return moved_away();
+  return state_->take(true);
 }
 
-Result<std::optional<Event>> Stream::next() { return state_->take(true); }
-Result<std::optional<Event>> Stream::poll() { return state_->take(false); }
-bool Stream::done() const { return state_->all_taken(); }
+Result<std::optional<Event>> Stream::poll() {
+  if (!state_) return moved_away();
+  return state_->take(false);
+}
 
 Result<Response> Stream::wait() {
-  while (MINFER_TRY(state_->take(true))) {
-  }
-  return state_->result();
+  MINFER_TRY(take_all_events(state_.get()));
+  return state_->take_response();
 }
 
-// --- PendingEmbeddings ----------------------------------------------------------------------------------------------
 PendingEmbeddings::PendingEmbeddings(std::shared_ptr<RequestState> state) : state_(std::move(state)) {}
 PendingEmbeddings::PendingEmbeddings(PendingEmbeddings&&) noexcept = default;
+PendingEmbeddings::~PendingEmbeddings() { cancel(); }
 
 PendingEmbeddings& PendingEmbeddings::operator=(PendingEmbeddings&& o) noexcept {
   if (this != &o) {
@@ -265,19 +287,12 @@ PendingEmbeddings& PendingEmbeddings::operator=(PendingEmbeddings&& o) noexcept 
   return *this;
 }
 
-PendingEmbeddings::~PendingEmbeddings() { cancel(); }
-
-void PendingEmbeddings::cancel() {
-  if (!state_ || state_->cancelled.exchange(true, std::memory_order_relaxed)) return;
-  state_->doorbell->ring();
-}
-
-bool PendingEmbeddings::done() const { return state_->all_taken(); }
+void PendingEmbeddings::cancel() { cancel_request(state_.get()); }
+bool PendingEmbeddings::done() const { return !state_ || state_->all_taken(); }
 
 Result<Embeddings> PendingEmbeddings::wait() {
-  while (MINFER_TRY(state_->take(true))) {
-  }
-  return std::move(state_->embeddings);
+  MINFER_TRY(take_all_events(state_.get()));
+  return state_->take_embeddings();
 }
 
 // --- Engine ---------------------------------------------------------------------------------------------------------
@@ -340,6 +355,12 @@ Status check_options(const EngineOptions& o) {
   if (o.draft_tokens < 1 || o.draft_tokens > 64) return refuse("draft_tokens", o.draft_tokens, 1, 64);
   if (o.draft_kv_memory < 0) return refuse("draft_kv_memory", o.draft_kv_memory, int64_t{0}, INT64_MAX);
   if (o.kv_store_bytes < 0) return refuse("kv_store_bytes", o.kv_store_bytes, int64_t{0}, INT64_MAX);
+  if (o.chunk < 0 || o.chunk > 4096) return refuse("chunk", o.chunk, 0, 4096);
+  const bool is_digest =
+      o.model_sha256.size() == 64 && o.model_sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!o.model_sha256.empty() && !is_digest)
+    return make_error(ErrorCode::kInvalidArgument, "[engine] model_sha256: found '{}', expected 64 hexadecimal digits",
+                      o.model_sha256.substr(0, 80));
   if (o.kv_memory < 0) return refuse("kv_memory", o.kv_memory, int64_t{0}, INT64_MAX);
   return {};
 }
@@ -376,7 +397,14 @@ Result<Embeddings> Engine::embed(EmbedRequest request) { return MINFER_TRY(submi
 EngineStats Engine::stats() const { return impl_->stats(); }
 const Model& Engine::model() const { return impl_->model(); }
 int32_t Engine::n_ctx() const { return impl_->runner().n_ctx(); }
-Status Engine::check_idle(bool clear) { return impl_->ask_idle(clear).get(); }
-bool Engine::inspect(const std::function<void(Runner&)>& look) { return impl_->between_steps(look); }
+Status Engine::check_idle(bool clear) {
+  if (impl_->on_its_thread())
+    return make_error(ErrorCode::kInvalidArgument,
+                      "[engine] a function called by the engine's thread waits for the engine");
+  return impl_->ask_idle(clear).get();
+}
+bool Engine::inspect(const std::function<void(Runner&)>& look) {
+  return !impl_->on_its_thread() && impl_->between_steps(look);
+}
 
 }  // namespace minfer

@@ -38,6 +38,8 @@ TEST(EngineOptions, OutOfRange) {
       {[](EngineOptions& o) { o.cache_type_v = "q4_0"; }, "'q4_0': expected f32, f16, bf16 or q8_0"},
       {[](EngineOptions& o) { o.kv_memory = 10; }, "kv_memory of 10 bytes"},
       {[](EngineOptions& o) { o.kv_memory = 40000; }, "expected at least the 256 of one sequence's context"},
+      {[](EngineOptions& o) { o.chunk = -1; }, "chunk: found -1, expected 0 to 4096"},
+      {[](EngineOptions& o) { o.model_sha256 = "zz"; }, "model_sha256: found 'zz'"},
       {[](EngineOptions& o) { o.speculation = 100; }, "speculation: found 100, expected 0 to 64"},
       {[](EngineOptions& o) { o.progress = [](int64_t, int64_t) { return false; }; }, "cancelled"},
   };
@@ -371,6 +373,50 @@ TEST(Engine, RequestsAreCountedAndBounded) {
   b->cancel();
   ASSERT_TRUE(a->wait().ok() && b->wait().ok());
   EXPECT_TRUE(engine->run(request_of(some_ids(5), 2)).ok());
+}
+
+TEST(Engine, WhatCannotBeAskedIsRefusedAndNeverWaitedFor) {
+  const auto engine = engine_of(small_options());
+  ASSERT_NE(engine, nullptr);
+  Request r;
+  r.prompt = some_ids(8, 1);
+  r.max_tokens = 3;
+  // A stream that was moved from.
+  auto first = engine->submit(r);
+  ASSERT_TRUE(first.ok());
+  Stream second = std::move(*first);
+  EXPECT_TRUE(first->done());
+  EXPECT_FALSE(first->next().ok());
+  EXPECT_FALSE(first->poll().ok());
+  EXPECT_FALSE(first->wait().ok());
+  first->cancel();
+  EXPECT_TRUE(second.wait().ok());
+  EXPECT_FALSE(second.wait().ok());  // once
+  // What waits for the engine, on its own thread.
+  Request inside = r;
+  std::vector<std::string> errors;
+  bool submitted = false;
+  inside.on_event = [&](const Event&) {
+    const auto ran = engine->run(r);
+    errors.push_back(ran.ok() ? "" : ran.error().message);
+    const Status idle = engine->check_idle();
+    errors.push_back(idle.ok() ? "" : idle.error().message);
+    EXPECT_FALSE(engine->inspect([](Runner&) {}));
+    submitted = engine->submit(r).ok();
+    return true;
+  };
+  EXPECT_TRUE(engine->run(inside).ok());
+  EXPECT_TRUE(submitted);
+  ASSERT_FALSE(errors.empty());
+  for (const std::string& e : errors) EXPECT_NE(e.find("waits for the engine"), std::string::npos) << e;
+  Request odd = r;
+  odd.logprobs_of = static_cast<LogprobsOf>(9);
+  EXPECT_FALSE(engine->submit(odd).ok());
+  EmbedRequest embed;
+  embed.prompts = {some_ids(4, 1)};
+  embed.pooling = static_cast<Pooling>(9);
+  EXPECT_FALSE(engine->embed(embed).ok());
+  EXPECT_TRUE(engine->check_idle(true).ok());
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct EngineImpl final : private SchedulerHost {
   // Runs `task` on the engine's thread, between two steps, and waits for it. False: the engine is closing.
   bool between_steps(const std::function<void(Runner&)>& task);
   EngineStats stats() const;
+  bool on_its_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   // What names the K and V of this model on this engine; the model's file is read once for it, unless its hash was
   // given. Errors: a model that is in no file; the file.

@@ -46,6 +46,8 @@ Status EngineImpl::check(const Request& r) const {
   if (r.max_tokens < -1) return refuse("max_tokens", r.max_tokens, -1, n_ctx);
   if (r.min_tokens < 0 || (r.max_tokens >= 0 && r.min_tokens > r.max_tokens))
     return refuse("min_tokens", r.min_tokens, 0, r.max_tokens >= 0 ? r.max_tokens : n_ctx);
+  if (r.logprobs_of != LogprobsOf::kModel && r.logprobs_of != LogprobsOf::kSampled)
+    return refuse("logprobs_of", static_cast<int64_t>(r.logprobs_of), 0, 1);
   const int32_t most_top = std::min(kMaxTopLogprobs, n_vocab);
   if (r.top_logprobs < 0 || r.top_logprobs > most_top) return refuse("top_logprobs", r.top_logprobs, 0, most_top);
   if (r.stop_ids.size() > kMaxStopIds)
@@ -115,6 +117,9 @@ Result<EngineImpl::StatePtr> EngineImpl::make_state(EmbedRequest e) {
   if (e.prompts.empty() == e.texts.empty())
     return make_error(ErrorCode::kInvalidArgument,
                       "[engine] embeddings: expected prompts of ids or texts, one of both");
+  if (e.pooling > Pooling::kNone)
+    return make_error(ErrorCode::kInvalidArgument, "[engine] pooling: found {}, expected 0 to {}",
+                      static_cast<int>(e.pooling), static_cast<int>(Pooling::kNone));
   if (!e.texts.empty() && tokenizer == nullptr)
     return make_error(ErrorCode::kUnsupported, "[engine] this model has no vocabulary: expected prompts of ids");
   for (const std::string& text : e.texts) e.prompts.push_back(MINFER_TRY(tokenizer->encode(text, {true, false})));
@@ -171,6 +176,7 @@ Result<EngineImpl::StatePtr> EngineImpl::enqueue(Result<StatePtr> made) {
       return made;
     }
     ++n_unfinished_;
+    (*made)->engine_thread = thread_.get_id();
     inbox_.push_back(*made);
   }
   doorbell_->ring();

@@ -59,7 +59,7 @@ void EngineImpl::restore(Run& run) {
       store_->load(before, ids, runner_->pool(), [&](int32_t i, std::span<const std::byte> payload) {
         runner_->kv().write_page(pages[static_cast<size_t>(i)], payload);
       });
-  counts_.kv_store_refused += loaded.damage.ok() ? 0 : 1;
+  counts_.kv_store_refused += loaded.n_damaged;
   counts_.kv_store_read += loaded.n;
   run.stored = (first + loaded.n) * size;
   tables.set_length(run.seq, run.stored);

@@ -2,6 +2,7 @@
 #include "engine/request_state.h"
 
 #include <chrono>
+#include <utility>
 
 namespace minfer {
 
@@ -47,6 +48,9 @@ void RequestState::complete(std::optional<Error> error) {
 
 Result<std::optional<Event>> RequestState::take(bool wait) {
   std::unique_lock lock(mutex_);
+  if (wait && events_.empty() && !complete_ && std::this_thread::get_id() == engine_thread)
+    return make_error(ErrorCode::kInvalidArgument,
+                      "[engine] a function called by the engine's thread waits for the engine");
   if (wait) ready_.wait(lock, [&] { return complete_ || !events_.empty(); });
   if (events_.empty()) {
     if (complete_ && error_) return Error(*error_);
@@ -66,11 +70,23 @@ bool RequestState::all_taken() const {
   return complete_ && events_.empty();
 }
 
-Result<Response> RequestState::result() {
+Status RequestState::begin_taking() {
   const std::lock_guard lock(mutex_);
   MINFER_CHECK(complete_);
   if (error_) return Error(*error_);
+  if (std::exchange(taken_, true))
+    return make_error(ErrorCode::kInvalidArgument, "[engine] the result was taken before");
+  return {};
+}
+
+Result<Response> RequestState::take_response() {
+  MINFER_TRY(begin_taking());
   return std::move(response);
+}
+
+Result<Embeddings> RequestState::take_embeddings() {
+  MINFER_TRY(begin_taking());
+  return std::move(embeddings);
 }
 
 }  // namespace minfer

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "engine/answer.h"
@@ -95,17 +96,21 @@ struct RequestState {
   // nullopt: complete, or none yet and `wait` is false.
   Result<std::optional<Event>> take(bool wait);
   bool all_taken() const;
-  Result<Response> result();  // Requires: complete
+  // Requires: complete. Once. Errors: what made the request fail; that it was taken before.
+  Result<Response> take_response();
+  Result<Embeddings> take_embeddings();
 
   std::shared_ptr<Doorbell> doorbell;
-  int32_t tokens_most = 0;  // when so many tokens are held the run pauses
+  std::thread::id engine_thread;  // which would wait for itself
+  int32_t tokens_most = 0;        // when so many tokens are held the run pauses
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable ready_;
   std::deque<Event> events_;
   std::atomic<int32_t> tokens_held_{0};
-  bool complete_ = false;
+  Status begin_taking();
+  bool complete_ = false, taken_ = false;
   std::optional<Error> error_;
 };
 

@@ -42,13 +42,10 @@ Result<PageStore> PageStore::open(PageStoreOptions options) {
   fs::create_directories(s.folder_, ec);
   if (ec) return make_error(ErrorCode::kIo, "[kv store] '{}': cannot make the folder: {}", s.folder_, ec.message());
   const std::string about = s.folder_ + "/identity.txt";
-  if (fs::exists(about, ec)) {
-    const std::string found = MINFER_TRY_CTX(read_regular_file(about, kMaxIdentityBytes), "[kv store]");
-    if (found != s.options_.identity)
-      return make_error(ErrorCode::kCorrupt, "[kv store] '{}' does not describe this model and version", about);
-  } else {
+  // For people: the folder's name says the same, and so does every page. A damaged one is written anew.
+  const auto found_about = read_regular_file(about, kMaxIdentityBytes);
+  if (!found_about.ok() || *found_about != s.options_.identity)
     MINFER_TRY_CTX(replace_file(about, s.options_.identity, 0600), "[kv store]");
-  }
   struct Found {
     fs::file_time_type time;
     std::string name;
@@ -164,16 +161,19 @@ PageStore::Loaded PageStore::load(const Key& before, std::span<const int32_t> id
   });
   MINFER_CHECK(ran.ok());  // nothing in it calls fail()
   Loaded out;
-  for (const Result<bool>& f : found) {
-    const std::string name = to_hex(keys[static_cast<size_t>(out.n) + 1]);
-    if (!f.ok() || !*f) {  // damaged, or another process removed it
+  bool gap = false;
+  for (size_t k = 0; k < found.size(); ++k) {
+    const Result<bool>& f = found[k];
+    const std::string name = to_hex(keys[k + 1]);
+    if (!f.ok() || !*f) {  // damaged, or another process removed it; those behind it are of use when this one is back
       remove(name);
-      if (!f.ok()) out.damage = f.error();
-      break;
+      gap = true;
+      out.n_damaged += f.ok() ? 0 : 1;
+      continue;
     }
     touch(name);
     ::utimensat(AT_FDCWD, path(name).c_str(), nullptr, 0);  // used now, for the order after a restart
-    ++out.n;
+    if (!gap) ++out.n;
   }
   return out;
 }

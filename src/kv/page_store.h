@@ -46,8 +46,8 @@ class PageStore {
   // The pages from `first` on that hold `ids`, as far as they are there: reads them with all threads of `pool` and
   // hands over take(i, payload [payload_bytes]) for each that is whole, on any of the threads and in any order.
   struct Loaded {
-    int32_t n = 0;  // pages from the first on without a gap; others that were handed over count for nothing
-    Status damage;  // of the page after them, which is gone then, file included
+    int32_t n = 0;          // pages from the first on without a gap; others that were handed over count for nothing
+    int32_t n_damaged = 0;  // gone now, files included; the others stay
   };
   using Take = std::function<void(int32_t i, std::span<const std::byte> payload)>;
   Loaded load(const Key& before, std::span<const int32_t> ids, ThreadPool& pool, const Take& take);
