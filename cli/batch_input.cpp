@@ -24,17 +24,16 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
-Result<BatchInput> BatchInput::open(const std::string& path) {
+Result<BatchInput> BatchInput::open(const std::string& path, size_t max_line) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
     return make_error(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, "'{}': cannot open: {}", path,
                       std::strerror(errno));
   }
-  BatchInput in(path, fd);
+  BatchInput in(path, fd, max_line);
   struct stat st {};
   if (::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-    return make_error(ErrorCode::kIo, "'{}' is not a regular file: a batch that is resumed reads its input again",
-                      path);
+    return make_error(ErrorCode::kIo, "'{}' is not a regular file: its lines are read more than once", path);
   }
   in.buffer_.resize(kBuffer);
   return in;
@@ -43,6 +42,7 @@ Result<BatchInput> BatchInput::open(const std::string& path) {
 BatchInput::BatchInput(BatchInput&& o) noexcept
     : path_(std::move(o.path_)),
       fd_(std::exchange(o.fd_, -1)),
+      max_line_(o.max_line_),
       buffer_(std::move(o.buffer_)),
       at_(o.at_),
       end_(o.end_),
@@ -85,7 +85,7 @@ Result<std::optional<BatchLine>> BatchInput::next() {
     const std::string_view piece(begin, n);
     hash.update(std::as_bytes(std::span(piece.data(), piece.size())));
     line.blank = line.blank && std::all_of(piece.begin(), piece.end(), is_space);
-    if (line.too_long || line.text.size() + n > kMaxLineBytes) {
+    if (line.too_long || line.text.size() + n > max_line_) {
       line.too_long = true;
       line.text = {};
     } else {

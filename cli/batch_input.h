@@ -26,7 +26,8 @@ struct BatchLine {
 
 class BatchInput {
  public:
-  static Result<BatchInput> open(const std::string& path);
+  // Lines of more bytes than `max_line` are too long.
+  static Result<BatchInput> open(const std::string& path, size_t max_line = kMaxLineBytes);
   BatchInput(BatchInput&& o) noexcept;
   BatchInput& operator=(BatchInput&&) = delete;
   ~BatchInput();
@@ -37,11 +38,12 @@ class BatchInput {
   bool is_same_file(int fd) const;
 
  private:
-  BatchInput(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  BatchInput(std::string path, int fd, size_t max_line) : path_(std::move(path)), fd_(fd), max_line_(max_line) {}
   Result<bool> fill();  // false: the end of the file
 
   std::string path_;
   int fd_ = -1;
+  size_t max_line_;
   std::vector<char> buffer_;
   size_t at_ = 0, end_ = 0;
   int64_t number_ = 0;

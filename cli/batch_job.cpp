@@ -29,7 +29,8 @@ Status read_id(openai::Fields& fields, const char* key, LineRequest& out) {
   constexpr size_t kMaxId = 512;
   const bool text = id->is_string() && id->as_string().size() <= kMaxId;
   if (!text && !id->is(chat::Value::Kind::kInt)) {
-    return openai::bad_field(key, *id, fmt::format("a string of at most {} bytes or a number", kMaxId));
+    return openai::bad_field(key, *id,
+                             fmt::format("a string of at most {} bytes or a whole number of 64 bits", kMaxId));
   }
   out.key = key;
   out.id = *id;
@@ -79,7 +80,7 @@ uint64_t line_seed(uint64_t batch_seed, int64_t number) {
 }
 
 Status parse_line(const std::string& text, LineRequest& out) {
-  const chat::Value line = MINFER_TRY(chat::parse_json(text));
+  const chat::Value line = MINFER_TRY(chat::parse_json(text, chat::TwiceSaid::kRefuse));
   if (!line.is_dict()) return openai::bad_field("line", line, "a JSON object");
   const chat::Value* body = line.find("body");
   if (body != nullptr && !body->is_none()) return parse_envelope(line, out);
@@ -90,7 +91,9 @@ Status parse_line(const std::string& text, LineRequest& out) {
   if (out.key.empty()) MINFER_TRY(read_id(fields, "id", out));
   chat::Dict rest;
   for (const auto& [key, value] : line.as_dict().entries()) {
-    if (out.key.empty() || key.as_string() != out.key) rest.set(key, value);
+    const std::string& name = key.as_string();
+    const bool no_id = value.is_none() && (name == "id" || name == "custom_id");
+    if (!no_id && (out.key.empty() || name != out.key)) rest.set(key, value);
   }
   out.body = chat::Value::dict(std::move(rest));
   const auto endpoint = openai::endpoint_of_body(out.body);

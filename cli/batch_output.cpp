@@ -24,7 +24,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kHead = "{\"line\":", kHash = ",\"line_hash\":\"";
 constexpr size_t kMaxNoteBytes = size_t{16} << 20;
-constexpr size_t kMaxResultBytes = size_t{4} << 30;  // what one request may cost is bounded below this
+
+// Discarded where it is none; a NUL would be taken for the end of the text.
+Json json_text(const std::string& text) {
+  if (text.find('\0') != text.npos) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, false);
+}
 
 Error system_error(const std::string& path, const char* what) {
   return make_error(ErrorCode::kIo, "'{}': {}: {}", path, what, std::strerror(errno));
@@ -90,7 +95,7 @@ Result<int32_t> BatchOutput::earlier_ctx() const {
   struct stat st {};
   if (::fstat(fd_, &st) != 0 || st.st_size == 0) return 0;
   const std::string text = MINFER_TRY(read_note());
-  const Json j = Json::parse(text, nullptr, false);
+  const Json j = json_text(text);
   if (!j.is_object() || !j.contains("ctx") || !j["ctx"].is_number_integer()) return 0;  // begin() says what is wrong
   const auto ctx = j["ctx"].get<int64_t>();
   constexpr int64_t kMost = 1 << 30;
@@ -114,7 +119,7 @@ Status BatchOutput::begin(const Json& note, int64_t n_lines) {
                         "begin anew",
                         path_, note_path());
     }
-    const Json j = Json::parse(earlier, nullptr, false);
+    const Json j = json_text(earlier);
     if (!j.is_object()) {
       return make_error(ErrorCode::kCorrupt, "'{}': damaged, expected a JSON object", note_path());
     }
@@ -150,7 +155,7 @@ Status BatchOutput::take_line(std::string_view line, int64_t index, int64_t n_li
                       "'{}' holds the result of line {}, the input has {} lines: not its input", path_, number,
                       n_lines);
   }
-  if (!nlohmann::json::accept(line)) return damaged("no JSON");
+  if (line.find('\0') != line.npos || !nlohmann::json::accept(line)) return damaged("no JSON");
   if (done_.size() <= static_cast<size_t>(number)) done_.resize(static_cast<size_t>(number) + 1);
   if (done_[static_cast<size_t>(number)] != 0) return damaged("the second result of the same line");
   done_[static_cast<size_t>(number)] = hash;

@@ -18,6 +18,9 @@
 
 namespace minfer::cli {
 
+// Of one line. What one request may cost is bounded below this.
+inline constexpr size_t kMaxResultBytes = size_t{4} << 30;
+
 class BatchOutput {
  public:
   // Opens or makes the file and locks it. Nothing is changed yet.

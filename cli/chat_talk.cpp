@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "line_reader.h"
 #include "options.h"
 #include "tokenizer/stream_decode.h"
@@ -29,14 +32,12 @@ std::string in_short(const std::string& text) {
   return n < text.size() ? line.substr(0, n) + "..." : line;
 }
 
-// Whether `path` is no file, or one that a session may replace.
+// Whether `path` is no file, or one that a session may replace. What is no regular file is never waited for.
 bool may_replace(const std::string& path) {
-  std::error_code ec;
-  if (!std::filesystem::exists(path, ec)) return !ec;
-  std::ifstream f(path, std::ios::binary);
-  std::string begin(8, '\0');
-  f.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == "minferss";
+  std::array<std::byte, 8> begin{};
+  const auto n = read_regular_file(path, begin);
+  if (!n.ok()) return n.error().code == ErrorCode::kNotFound;
+  return *n == begin.size() && std::memcmp(begin.data(), "minferss", begin.size()) == 0;
 }
 
 }  // namespace
@@ -83,12 +84,33 @@ Status ChatTalk::load(const std::string& path) {
   return {};
 }
 
-Status ChatTalk::keep() { return options_.session.empty() ? Status() : branches_.save(options_.session); }
+Status ChatTalk::keep() {
+  if (options_.session.empty()) return {};
+  MINFER_TRY(lock_->check());
+  int fd = -1;
+  MINFER_TRY(branches_.save(options_.session, &fd));
+  lock_->replaced(fd);
+  return {};
+}
+
+Status ChatTalk::save(const std::string& path) {
+  if (lock_ && lock_->is(path)) return keep();
+  std::error_code ec;
+  if (std::filesystem::exists(path, ec)) {
+    const Status ours = Branches(options_.system).load(path);
+    if (!ours.ok()) {
+      return make_error(ErrorCode::kInvalidArgument, "/save: '{}' is there and holds no conversation, so it stays: {}",
+                        path, ours.error().message);
+    }
+  }
+  return branches_.save(path);
+}
 
 Status ChatTalk::begin() {
   if (!options_.session.empty()) {
+    lock_.emplace(MINFER_TRY_CTX(SessionLock::take(options_.session), "--session"));
     std::error_code ec;
-    if (std::filesystem::exists(options_.session, ec)) {
+    if (!lock_->made() && std::filesystem::exists(options_.session, ec)) {
       MINFER_TRY_CTX(load(options_.session), "--session");
       if (std::filesystem::exists(kv_path(), ec)) {
         if (const Status read = session().load(kv_path()); !read.ok())
@@ -105,6 +127,7 @@ Status ChatTalk::begin() {
 
 void ChatTalk::end() {
   if (options_.session.empty() || session().ids().empty() || session().ids() == kv_ids_) return;
+  if (!lock_->check().ok()) return;  // the file holds another conversation now
   if (!may_replace(kv_path())) {
     say(fmt::format("notice: K and V are not kept: '{}' is another file", kv_path()));
   } else if (const Status saved = session().save(kv_path()); !saved.ok()) {
@@ -198,7 +221,7 @@ Status ChatTalk::run_command(const std::string& name, const std::string& argumen
   }
   if (name == "/save") {
     MINFER_TRY(expect("a file name"));
-    MINFER_TRY(branches_.save(argument));
+    MINFER_TRY(save(argument));
     say(fmt::format("saved {} messages to {}", talk().size(), argument));
     return {};
   }

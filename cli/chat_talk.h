@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common.h"
 #include "conversation.h"
 #include "minfer/session.h"
+#include "session_lock.h"
 #include "stats.h"
 
 namespace minfer::cli {
@@ -51,6 +53,7 @@ class ChatTalk {
   Status respond(Conversation before);  // answers the last message; without an answer all is as in `before`
   Result<bool> answer();                // false: stopped before there was any text
   Status keep();                        // writes the session's file
+  Status save(const std::string& path);
   Conversation& talk() { return branches_.current(); }
   ChatSession& session();  // of the current branch
   std::string kv_path() const { return options_.session + ".kv"; }
@@ -59,6 +62,7 @@ class ChatTalk {
   Engine& engine_;
   StepTimes& times_;
   Branches branches_;
+  std::optional<SessionLock> lock_;              // of the session's file
   std::map<std::string, ChatSession> sessions_;  // by branch
   std::vector<int32_t> kv_ids_;                  // those whose K and V the file holds
   uint64_t n_regenerated_ = 0;

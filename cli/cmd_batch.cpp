@@ -1,6 +1,7 @@
 // minfer batch MODEL IN.jsonl OUT.jsonl: many requests, one a line, computed together.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -192,7 +193,7 @@ void print_summary(const Totals& t, double seconds, bool stats) {
 Result<int> run(const BatchFlags& f) {
   EngineOptions options = MINFER_TRY(f.serving.options());
   // Nobody waits for a single token here: prompts are read as fast as can be.
-  if (f.serving.max_stall_ms == 0) options.max_stall_ms = 1e6;
+  if (std::isnan(f.serving.max_stall_ms)) options.max_stall_ms = 1e6;
   MINFER_TRY(f.insight.check());
   SamplingParams sampling = MINFER_TRY(f.sampling.resolve());
   sampling.seed = f.sampling.seed.value_or(0);  // never a fresh one: the same input gives the same file
@@ -283,7 +284,9 @@ void add_batch(CLI::App& app, Exit exit) {
   f->sampling.add_to(*sub);
   sub->footer(
       "A run that ended early, by Ctrl-C, a crash or kill -9, goes on when the same command is given again. OUT.batch\n"
-      "says what made OUT; a run with another model or other settings is refused.\n"
+      "says what made OUT; a run with another model or other settings is refused. IN and OUT are regular files: both "
+      "are\n"
+      "read again.\n"
       "Sampling and --predict hold where a line is silent; a line without a seed gets its own from --seed (default 0)\n"
       "and its number, so that the same input gives the same bytes.\n\n"
       "Examples:\n  minfer batch smollm2 requests.jsonl answers.jsonl\n"

@@ -36,8 +36,8 @@ Status check_name(const std::string& name) {
 void Conversation::clear() {
   messages_.clear();
   if (!system_.empty()) add("system", system_);
-  first_ = n_system();
-  ids_shifted_ = 0;
+  first_ = first_told_ = n_system();
+  ids_shifted_ = ids_told_ = 0;
 }
 
 std::vector<size_t> Conversation::turn_starts() const {
@@ -79,8 +79,8 @@ Status Conversation::set(const chat::Value& value) {
     left_out = static_cast<size_t>(n->as_int());
   }
   messages_ = std::move(messages);
-  first_ = std::min(n_system() + left_out, messages_.size());
-  ids_shifted_ = 0;
+  first_ = first_told_ = std::min(n_system() + left_out, messages_.size());
+  ids_shifted_ = ids_told_ = 0;
   return {};
 }
 
@@ -90,10 +90,22 @@ std::vector<chat::Message> Conversation::seen_from(size_t first) const {
   return seen;
 }
 
-Error Conversation::too_long(const Model& model, int64_t n, const ContextRule& rule) const {
+Error Conversation::too_long(const Model& model, const PromptOptions& options, int64_t n,
+                             const ContextRule& rule) const {
   const int32_t n_train = model.hparams().n_ctx_train;
   const std::string longer =
       rule.n_ctx < n_train ? fmt::format("; a longer --ctx may help (the model allows {})", n_train) : std::string();
+  if (n_system() > 0) {  // whose fault it is: hardly any message has room beside this one
+    std::vector<chat::Message> shortest = seen_from(messages_.size());
+    shortest.push_back(chat::Message::make("user", "0"));
+    const auto ids = chat_ids(model, shortest, options);
+    if (ids.ok() && ids->size() >= static_cast<size_t>(rule.n_ctx)) {
+      return make_error(ErrorCode::kOutOfRange,
+                        "the system message is too long: with a message of one letter and the template around them {} "
+                        "tokens, the context has {} positions{}",
+                        ids->size(), rule.n_ctx, longer);
+    }
+  }
   if (n_turns() <= 1 || rule.overflow != Overflow::kError) {
     return make_error(ErrorCode::kOutOfRange,
                       "the message is too long: with the template around it {} tokens, the context has {} positions{}",
@@ -114,7 +126,7 @@ Result<FittedPrompt> Conversation::prompt(const Model& model, const PromptOption
   FittedPrompt out;
   out.ids = MINFER_TRY(chat_ids(model, seen_from(n_system()), options));
   const auto n = static_cast<int64_t>(out.ids.size());
-  if (n >= rule.n_ctx) return too_long(model, n, rule);
+  if (n >= rule.n_ctx) return too_long(model, options, n, rule);
   return out;
 }
 
@@ -131,11 +143,11 @@ Result<FittedPrompt> Conversation::without_turns(const Model& model, const Promp
     while (next < messages_.size() && messages_[next].role() != "user") ++next;
     const bool last_turn = next >= messages_.size();
     if (n + room <= rule.n_ctx || (last_turn && n < rule.n_ctx)) {
-      out.messages_dropped = first - first_;
-      first_ = first;
+      out.messages_dropped = first - std::min(first, first_told_);
+      first_ = first_told_ = first;
       return out;
     }
-    if (last_turn) return too_long(model, n, rule);
+    if (last_turn) return too_long(model, options, n, rule);
     first = next;
     room = int64_t{rule.room} + rule.slack;
   }
@@ -148,7 +160,10 @@ Result<FittedPrompt> Conversation::shifted(const Model& model, const PromptOptio
   const size_t whole = out.ids.size(), n_ctx = static_cast<size_t>(rule.n_ctx);
   const auto room = static_cast<size_t>(rule.room), slack = static_cast<size_t>(rule.slack);
   size_t shifted = ids_shifted_;
-  if (shifted == 0 && whole + room <= n_ctx) return out;
+  if (shifted == 0 && whole + room <= n_ctx) {
+    ids_told_ = 0;
+    return out;
+  }
   // What every conversation with this system message begins with stays, and so does the last turn.
   std::vector<chat::Message> other = seen_from(messages_.size());
   const bool begins_with_0 = !starts.empty() && messages_[starts[0]].content_text().starts_with("0");
@@ -159,11 +174,11 @@ Result<FittedPrompt> Conversation::shifted(const Model& model, const PromptOptio
   const size_t most = whole - std::min(whole, std::max(fixed, n_last));
   shifted = std::min(shifted, most);
   if (whole - shifted + room > n_ctx) shifted = std::min(most, whole + room + slack - n_ctx);
-  if (whole - shifted >= n_ctx) return too_long(model, static_cast<int64_t>(whole - shifted), rule);
+  if (whole - shifted >= n_ctx) return too_long(model, options, static_cast<int64_t>(whole - shifted), rule);
   out.ids.erase(out.ids.begin() + static_cast<std::ptrdiff_t>(fixed),
                 out.ids.begin() + static_cast<std::ptrdiff_t>(fixed + shifted));
-  out.ids_dropped = shifted - std::min(shifted, ids_shifted_);
-  ids_shifted_ = shifted;
+  out.ids_dropped = shifted - std::min(shifted, ids_told_);
+  ids_shifted_ = ids_told_ = shifted;
   return out;
 }
 
@@ -191,7 +206,7 @@ Status Branches::go_to(const std::string& name) {
   return {};
 }
 
-Status Branches::save(const std::string& path) const {
+Status Branches::save(const std::string& path, int* locked) const {
   chat::Dict out = branches_.find(name_)->second.dict();
   if (branches_.size() > 1 || name_ != kFirstBranch) {
     out.set("branch", chat::Value::string(name_));
@@ -203,13 +218,13 @@ Status Branches::save(const std::string& path) const {
   }
   const std::string text = MINFER_TRY(chat::dump_json(chat::Value::dict(std::move(out)))) + "\n";
   constexpr unsigned kOwnerOnly = 0600;  // what was said is nobody else's business
-  return replace_file(path, text, kOwnerOnly);
+  return replace_file(path, text, kOwnerOnly, locked);
 }
 
 Status Branches::load(const std::string& path) {
   const std::string text = MINFER_TRY(read_regular_file(path, kMaxFileBytes));
   const auto read = [&]() -> Status {
-    const chat::Value file = MINFER_TRY(chat::parse_json(text));
+    const chat::Value file = MINFER_TRY(chat::parse_json(text, chat::TwiceSaid::kRefuse));
     Branches loaded(system_);
     if (const chat::Value* name = file.find("branch")) {
       if (!name->is_string()) return make_error(ErrorCode::kInvalidArgument, "branch: expected a name");

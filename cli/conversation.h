@@ -25,7 +25,7 @@ struct ContextRule {
 
 struct FittedPrompt {
   std::vector<int32_t> ids;
-  size_t messages_dropped = 0, ids_dropped = 0;  // left out for the first time
+  size_t messages_dropped = 0, ids_dropped = 0;  // left out, and were not in the prompt before
 };
 
 class Conversation {
@@ -61,14 +61,15 @@ class Conversation {
   size_t n_system() const { return !messages_.empty() && messages_[0].role() == "system" ? 1 : 0; }
   std::vector<size_t> turn_starts() const;
   std::vector<chat::Message> seen_from(size_t first) const;
-  Error too_long(const Model& model, int64_t n, const ContextRule& rule) const;
+  Error too_long(const Model& model, const PromptOptions& options, int64_t n, const ContextRule& rule) const;
   Result<FittedPrompt> without_turns(const Model& model, const PromptOptions& options, const ContextRule& rule);
   Result<FittedPrompt> shifted(const Model& model, const PromptOptions& options, const ContextRule& rule);
 
   std::string system_;
   std::vector<chat::Message> messages_;
-  size_t first_ = 0;        // the oldest message after the system message that the model still sees
-  size_t ids_shifted_ = 0;  // ids left out after those that stay
+  size_t first_ = 0;                      // the oldest message after the system message that the model still sees
+  size_t ids_shifted_ = 0;                // ids left out after those that stay
+  size_t first_told_ = 0, ids_told_ = 0;  // as they were in the last prompt: what is left out beyond them is new
 };
 
 // Requires a name of valid_branch_name() wherever one is given.
@@ -86,7 +87,8 @@ class Branches {
   Status go_to(const std::string& name);  // errors: there is no such branch
 
   // {"messages": [...]}, and where there is more than the one branch, its name and the others. By replace_file().
-  Status save(const std::string& path) const;
+  // `locked`: as there.
+  Status save(const std::string& path, int* locked = nullptr) const;
   // Replaces everything.
   Status load(const std::string& path);
 

@@ -127,14 +127,15 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, int& target, R
       show_default ? std::to_string(target) : "");
 }
 
-CLI::Option* add_real(CLI::App& app, const std::string& names, float& target, const std::string& help) {
+CLI::Option* add_real(CLI::App& app, const std::string& names, float& target, const std::string& help,
+                      bool show_default) {
   return add(
       app, names, help, "X",
       [&target](const std::string& text) -> Status {
         target = MINFER_TRY(parse_real(text));
         return {};
       },
-      fmt::format("{}", target));
+      show_default ? fmt::format("{}", target) : "");
 }
 
 CLI::Option* add_seed(CLI::App& app, const std::string& names, std::optional<uint64_t>& target,

@@ -34,7 +34,8 @@ Result<float> parse_real(const std::string& text);
 // `target` keeps its value when the option is not given; with `show_default` the help shows it.
 CLI::Option* add_integer(CLI::App& app, const std::string& names, int& target, Range range, const std::string& help,
                          bool show_default = false);
-CLI::Option* add_real(CLI::App& app, const std::string& names, float& target, const std::string& help);
+CLI::Option* add_real(CLI::App& app, const std::string& names, float& target, const std::string& help,
+                      bool show_default = true);
 CLI::Option* add_seed(CLI::App& app, const std::string& names, std::optional<uint64_t>& target,
                       const std::string& help);
 CLI::Option* add_isa(CLI::App& app, std::string& target, const std::string& help);  // --isa

@@ -24,7 +24,8 @@ std::string key(int n_threads, std::string isa) {
 nlohmann::json read_all() {
   constexpr size_t kMaxBytes = size_t{16} << 20;
   const auto text = read_regular_file(peak_file(), kMaxBytes);
-  auto j = text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json::object();
+  auto j = text.ok() && text->find('\0') == text->npos ? nlohmann::json::parse(*text, nullptr, false)
+                                                       : nlohmann::json::object();
   return j.is_object() ? j : nlohmann::json::object();  // a damaged cache file is measured anew
 }
 

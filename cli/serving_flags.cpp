@@ -2,6 +2,7 @@
 #include "serving_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "base/error.h"
 #include "options.h"
@@ -39,7 +40,9 @@ void ServingFlags::add_to(CLI::App& app, bool with_cache_type, bool many) {
       ->group("Engine");
   if (many) {
     add_real(app, "--max-stall-ms", max_stall_ms,
-             "milliseconds that running answers wait for a token at most while prompts are read, 1 to 1000000")
+             "milliseconds that running answers wait for a token at most while prompts are read, 1 to 1000000 "
+             "(default: batch no bound, replay 200)",
+             false)
         ->group("Engine");
     add_integer(app, "--parallel", parallel, kParallel, "sequences computed together at most (default 64)")
         ->group("Engine");
@@ -70,7 +73,7 @@ Result<EngineOptions> ServingFlags::options() const {
   const auto types = MINFER_TRY(cache_types.resolve());
   o.cache_type_k = dtype_info(types.k).name;
   o.cache_type_v = dtype_info(types.v).name;
-  if (max_stall_ms != 0) {
+  if (!std::isnan(max_stall_ms)) {
     if (!(max_stall_ms >= 1 && max_stall_ms <= 1e6f)) {
       return make_error(ErrorCode::kInvalidArgument, "--max-stall-ms: found {}, expected 1 to 1000000", max_stall_ms);
     }

@@ -1,6 +1,7 @@
 // Flags of the commands that run an Engine.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "common.h"
@@ -16,7 +17,7 @@ struct ServingFlags {
   PlaceFlags place;
   CacheTypeFlags cache_types;
   std::string kv_memory, kv_store, draft, draft_kv_memory;
-  float max_stall_ms = 0;  // 0: not given
+  float max_stall_ms = std::numeric_limits<float>::quiet_NaN();  // NaN: not given
   int ctx = 0, chunk = 0, parallel = 0, draft_max = 0;
   // Without `many`, for a command that computes one sequence at a time, there is no --parallel.
   void add_to(CLI::App& app, bool with_cache_type = true, bool many = true);

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -16,17 +18,33 @@ Error failed(const std::string& path, int code) {
   return make_error(ErrorCode::kIo, "'{}': cannot write: {}", path, std::strerror(code));
 }
 
+std::string random_letters() {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device random;
+  std::string text(6, 'a');
+  for (char& c : text) c = kLetters[random() % kLetters.size()];
+  return text;
+}
+
 }  // namespace
 
-Result<AtomicFile> AtomicFile::create(const std::string& path, const std::string& shown) {
+Result<AtomicFile> AtomicFile::create(const std::string& path, const std::string& shown, unsigned mode) {
   struct stat st {};
   if (path.empty() || path.back() == '/' || path.find('\0') != std::string::npos)
     return make_error(ErrorCode::kInvalidArgument, "'{}': expected the name of a file", path);
   if (::stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
     return make_error(ErrorCode::kIo, "'{}': cannot write: it is not a regular file", path);
   const size_t slash = path.rfind('/');
-  std::string temporary = (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + ".minfer-XXXXXX";
-  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  const std::string folder = slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+  std::string temporary;
+  int fd = -1;
+  // Not mkostemp(): its files have mode 0600, and only open() can ask the umask without changing it for all threads.
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries && fd < 0; ++i) {
+    temporary = folder + ".minfer-" + random_letters();
+    fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode));
+    if (fd < 0 && errno != EEXIST) break;
+  }
   if (fd < 0) return failed(shown.empty() ? path : shown, errno);
   return AtomicFile(path, shown.empty() ? path : shown, std::move(temporary), fd);
 }

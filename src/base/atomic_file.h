@@ -13,9 +13,9 @@ namespace minfer {
 
 class AtomicFile {
  public:
-  // Begins a file beside `path`, of mode 0600; it replaces what is there, a symbolic link too (replace_file() in file.h
-  // keeps links and modes). Errors name `shown` in its place where it is not empty.
-  static Result<AtomicFile> create(const std::string& path, const std::string& shown = "");
+  // Begins a file beside `path`, of `mode` as far as the umask allows; it replaces what is there, a symbolic link too
+  // (replace_file() in file.h keeps links and modes). Errors name `shown` in its place where it is not empty.
+  static Result<AtomicFile> create(const std::string& path, const std::string& shown = "", unsigned mode = 0600);
   AtomicFile(AtomicFile&& o) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();

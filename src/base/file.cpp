@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ class Fd {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -136,23 +138,26 @@ Result<size_t> read_regular_file(const std::string& path, std::span<std::byte> o
   return have;
 }
 
-Status replace_file(const std::string& path, std::string_view content, unsigned new_mode) {
+Status replace_file(const std::string& path, std::string_view content, unsigned new_mode, int* locked) {
   const Target target = MINFER_TRY(find_target(path));
   const auto failed = [&](int code) {
     return make_error(ErrorCode::kIo, "'{}': cannot write: {}", path, system_message(code));
   };
   const size_t slash = target.path.rfind('/');
   if (slash + 1 == target.path.size()) return failed(EISDIR);
-  AtomicFile file = MINFER_TRY(AtomicFile::create(target.path, path));
-  constexpr mode_t kPermissions = S_IRWXU | S_IRWXG | S_IRWXO;
-  const mode_t mode = target.exists ? target.st.st_mode & kPermissions : static_cast<mode_t>(new_mode);
+  AtomicFile file = MINFER_TRY(AtomicFile::create(target.path, path, target.exists ? 0600 : new_mode));
   if (target.exists && (target.st.st_uid != ::geteuid() || target.st.st_gid != ::getegid())) {
     // Only the superuser may give files away; for others the file becomes theirs, as with every editor.
     [[maybe_unused]] const int ignored = ::fchown(file.fd(), target.st.st_uid, target.st.st_gid);
   }
   MINFER_TRY(file.write(std::as_bytes(std::span(content.data(), content.size()))));
-  if (::fchmod(file.fd(), mode) != 0) return failed(errno);
+  constexpr mode_t kPermissions = S_IRWXU | S_IRWXG | S_IRWXO;
+  if (target.exists && ::fchmod(file.fd(), target.st.st_mode & kPermissions) != 0) return failed(errno);
+  Fd kept(locked != nullptr ? ::fcntl(file.fd(), F_DUPFD_CLOEXEC, 0) : -1);
+  if (locked != nullptr && kept.get() < 0) return failed(errno);
+  if (locked != nullptr) ::flock(kept.get(), LOCK_EX | LOCK_NB);  // nobody else knows the file yet
   MINFER_TRY(file.commit());
+  if (locked != nullptr) *locked = kept.release();
   const std::string folder = slash == std::string::npos ? "." : target.path.substr(0, slash + 1);
   const Fd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());  // some file systems cannot; the file itself is safe

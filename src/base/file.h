@@ -20,9 +20,11 @@ Result<std::string> read_regular_file(const std::string& path, size_t limit);
 Result<size_t> read_regular_file(const std::string& path, std::span<std::byte> out);
 
 // Puts `content` in the place of the file `path`, so that at any moment, also of a crash, there is the old file or the
-// new one. Symbolic links are followed and stay; a file that was there keeps its mode; a new one gets `new_mode`.
+// new one. Symbolic links are followed and stay; a file that was there keeps its mode; a new one gets `new_mode`
+// less what the umask takes. With `locked`, the file is locked (flock) before it takes its place, as far as its file
+// system can, and *locked is a descriptor of it for the caller to close.
 // Errors: something is there that is no regular file, that may not be written or that is this program's standard input,
 // output or error; the folder cannot be written; a full disk. Then nothing has changed.
-Status replace_file(const std::string& path, std::string_view content, unsigned new_mode);
+Status replace_file(const std::string& path, std::string_view content, unsigned new_mode, int* locked = nullptr);
 
 }  // namespace minfer

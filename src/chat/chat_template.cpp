@@ -174,9 +174,7 @@ Result<Rendered> ChatTemplate::render(const Value& messages, const RenderOptions
 
 Error missing_template(std::string_view model) {
   return make_error(ErrorCode::kNotFound,
-                    "[template] model '{}' carries no chat template; give one with --template FILE|NAME, or send the "
-                    "text as it is with --no-template",
-                    model);
+                    "[template] model '{}' carries no chat template; give one with --template FILE|NAME", model);
 }
 
 }  // namespace minfer::chat

@@ -15,6 +15,7 @@ using Json = nlohmann::json;
 
 class Builder {
  public:
+  explicit Builder(TwiceSaid twice) : twice_(twice) {}
   bool null() { return put(Value::none()); }
   bool boolean(bool b) { return put(Value::boolean(b)); }
   bool number_integer(int64_t i) { return put(Value::integer(i)); }
@@ -31,6 +32,11 @@ class Builder {
   bool start_object(size_t) { return open(true); }
   bool start_array(size_t) { return open(false); }
   bool key(std::string& k) {
+    if (twice_ == TwiceSaid::kRefuse && stack_.back().dict.find(std::string_view(k)) != nullptr) {
+      constexpr size_t kMost = 80;
+      error_ = fmt::format("the key '{}' occurs twice in an object", k.size() <= kMost ? k : "...");
+      return false;
+    }
     stack_.back().key = std::move(k);
     return true;
   }
@@ -77,6 +83,7 @@ class Builder {
     return put(std::move(v));
   }
 
+  const TwiceSaid twice_;
   std::vector<Frame> stack_;
   Value root_;
   std::string error_;
@@ -84,8 +91,12 @@ class Builder {
 
 }  // namespace
 
-Result<Value> parse_json(std::string_view json) {
-  Builder builder;
+Result<Value> parse_json(std::string_view json, TwiceSaid twice) {
+  // The parser takes a NUL for the end of the text; JSON has no place for one.
+  if (const size_t nul = json.find('\0'); nul != json.npos) {
+    return make_error(ErrorCode::kCorrupt, "[json] byte {}: found a NUL byte", nul + 1);
+  }
+  Builder builder(twice);
   bool ok = false;
   try {
     ok = Json::sax_parse(json.begin(), json.end(), &builder);

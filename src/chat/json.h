@@ -3,6 +3,7 @@
 // Threads: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,9 @@
 
 namespace minfer::chat {
 
-Result<Value> parse_json(std::string_view json);
+// Of a key that occurs twice in an object: the last one counts, as in Python, or the text is refused.
+enum class TwiceSaid : uint8_t { kLastCounts, kRefuse };
+Result<Value> parse_json(std::string_view json, TwiceSaid twice = TwiceSaid::kLastCounts);
 
 // As Python's json.dumps(v, ensure_ascii=False): separators ", " and ": ". Fails on what JSON has no word for.
 Result<std::string> dump_json(const Value& v);

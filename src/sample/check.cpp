@@ -18,6 +18,13 @@ struct Rule {
 constexpr double kManyIds = 1e9;
 constexpr size_t kBreakerIds = 64;  // longer than any marker of a turn
 
+// Whole numbers with every digit; others as the float they are.
+std::string number_text(double v) {
+  constexpr double kWhole = 1e15;
+  return std::fabs(v) < kWhole && v == std::floor(v) ? fmt::format("{:.0f}", v)
+                                                     : fmt::format("{}", static_cast<float>(v));
+}
+
 Status check_breakers(const SamplingParams& p) {
   size_t total = 0;
   for (size_t i = 0; i < p.dry_breakers.size(); ++i) {
@@ -111,8 +118,8 @@ Status check_sampling(const SamplingParams& p) {
   };
   for (const Rule& r : rules) {
     if (r.value <= r.hi && (r.above_lo ? r.value > r.lo : r.value >= r.lo)) continue;  // NaN fails both
-    return make_error(ErrorCode::kInvalidArgument, "[sample] {}: found {}, expected {}{:.6g} to {:.6g}", r.name,
-                      static_cast<float>(r.value), r.above_lo ? "more than " : "", r.lo, r.hi);
+    return make_error(ErrorCode::kInvalidArgument, "[sample] {}: found {}, expected {}{} to {}", r.name,
+                      number_text(r.value), r.above_lo ? "more than " : "", number_text(r.lo), number_text(r.hi));
   }
   for (const auto& [id, bias] : p.logit_bias) {
     if (id < 0 || std::isnan(bias) || bias == INFINITY) {

@@ -374,6 +374,30 @@ class Batch(Cli):
         self.assertEqual(len((self.dir / "out.jsonl").read_text().splitlines()), 50)
 
 
+    def test_the_umask_counts(self):
+        source = self.write("in.jsonl", jsonl([chat("hello")]))
+        self.ok("batch", SPM, source, self.dir / "a.jsonl", umask=0o077)
+        self.ok("batch", SPM, source, self.dir / "b.jsonl", umask=0o022)
+        modes = {name: os.stat(self.dir / name).st_mode & 0o777 for name in ("a.jsonl", "a.jsonl.batch", "b.jsonl", "b.jsonl.batch")}
+        self.assertEqual(modes, {"a.jsonl": 0o600, "a.jsonl.batch": 0o600, "b.jsonl": 0o644, "b.jsonl.batch": 0o644})
+
+    def test_texts_that_are_not_quite_json(self):
+        r = self.answers('{"prompt":"Hi"}\0garbage\n{"prompt":"a","prompt":"b"}\n{"body":{"prompt":"a","n":1,"n":1}}\n')
+        says = [x["error"]["message"] for x in r]
+        self.assertIn("found a NUL byte", says[0])
+        self.assertIn("the key 'prompt' occurs twice", says[1])
+        self.assertIn("the key 'n' occurs twice", says[2])
+
+    def test_ids(self):
+        r = self.answers([{"id": None, "prompt": "hello", "max_tokens": 1}, {"custom_id": None, "id": 3, "prompt": "hello", "max_tokens": 1},
+                          {"custom_id": None, "id": None, "prompt": "hello", "max_tokens": 1}, envelope(None, chat("hello")),
+                          {"id": 1.5, "prompt": "hello"}, {"id": 1 << 64, "prompt": "hello"}])
+        self.assertTrue(all(x["error"] is None for x in r[:4]), r)
+        self.assertEqual([x.get("id") for x in r[:4]], [None, 3, None, None])
+        for x in r[4:]:
+            self.assertIn("or a whole number of 64 bits", x["error"]["message"])
+
+
 class Replay(Cli):
     def test_batch(self):
         source, out = self.write("in.jsonl", jsonl(mixed(30))), self.dir / "out.jsonl"
@@ -419,6 +443,64 @@ class Replay(Cli):
         self.assertIn("another text", run("replay", self.write("a.json", json.dumps(record))).out)
         record["minfer"]["prompt_ids"][0] = 5
         self.fails(1, "replay", self.write("a.json", json.dumps(record)), says="the record was changed")
+
+    def test_what_is_shown_is_compared(self):
+        record = json.loads(self.ok("run", SPM, "hello", "--json", "--stamp", "--temp", "0", "-n", "9", "--ignore-eos").out)
+        self.ok("replay", self.write("a.json", json.dumps(record)))
+        for key, value in (("text", "another"), ("text", None), ("token_ids", record["token_ids"][:-1]), ("prompt_ids", [1]),
+                           ("finish_reason", "stop"), ("seed", 1 + record["seed"]), ("generated_tokens", 4)):
+            p = run("replay", self.write("a.json", json.dumps({**record, key: value})))
+            self.assertEqual(p.returncode, 1, p.out)
+            self.assertIn(f"line 1, what is shown is not what was computed: {key} is ", p.out)
+        changed = json.loads(json.dumps(record))
+        changed["minfer"]["finish"] = ["stop"]
+        self.assertIn('stamp.finish is "stop", computed "length"', run("replay", self.write("a.json", json.dumps(changed))).out)
+
+        source, out = self.write("in.jsonl", jsonl([
+            chat("hello", n=2, ignore_eos=True), {"prompt": ["hello", "thing"], "echo": True, "max_tokens": 5, "ignore_eos": True},
+            {"prompt": [[5, 6, 7]], "echo": True, "max_tokens": 5, "logprobs": 1}])), self.dir / "out.jsonl"
+        self.ok("batch", SPM, source, out)
+        self.assertIn("bit for bit: 4 answers", self.ok("replay", out).out)
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+
+        def edited(line, change):
+            record = json.loads(json.dumps(lines[line]))
+            change(record["response"]["body"])
+            return run("replay", self.write("e.jsonl", json.dumps(record)))
+
+        def put(*path, value):
+            def change(body):
+                for key in path[:-1]:
+                    body = body[key]
+                body[path[-1]] = value
+            return change
+
+        for line, change, says in (
+                (0, put("choices", 1, "message", "content", value="no"), "choice 1: message is"),
+                (0, put("choices", 0, "message", "tool_calls", value=[{"id": "x", "type": "function", "function": {"name": "f", "arguments": "{}"}}]), "choice 0: message is"),
+                (0, put("choices", 0, "message", "reasoning_content", value="hm"), "choice 0: message is"),
+                (0, put("choices", 0, "finish_reason", value="stop"), 'choice 0: finish_reason is "stop", computed "length"'),
+                (0, put("choices", value=lines[0]["response"]["body"]["choices"][:1]), "choices: 1 are shown"),
+                (0, put("usage", "completion_tokens", value=3), "usage.completion_tokens is 3"),
+                (1, put("choices", 1, "text", value="no"), "line 1, prompt 1, what is shown is not what was computed: choice 1: text is"),
+                (1, put("choices", 0, "text", value="x" + lines[1]["response"]["body"]["choices"][0]["text"]), "choice 0: text is"),
+                (1, put("choices", 1, "finish_reason", value="stop"), "choice 1: finish_reason is"),
+                (2, put("choices", 0, "text", value=""), "choice 0: text is")):
+            p = edited(line, change)
+            self.assertEqual(p.returncode, 1, p.out)
+            self.assertIn(says, p.out)
+
+    def test_lines_that_cannot_be_read(self):
+        source, out = self.write("in.jsonl", jsonl([chat("hello"), chat("thing")])), self.dir / "out.jsonl"
+        self.ok("batch", SPM, source, out)
+        good = out.read_text().splitlines()
+        long = json.loads(good[0])
+        long["response"]["body"]["more"] = "x" * (33 << 20)  # longer than a line of an input may be
+        self.assertIn("bit for bit: 2 answers", self.ok("replay", self.write("l.jsonl", jsonl([long, good[1]]))).out)
+        p = self.fails(1, "replay", self.write("b.jsonl", jsonl([good[0], "{half", good[1], '{"minfer":{}}'])), says="line 2: [json]")
+        self.assertIn("line 4: stamp.model_sha256", p.err)
+        self.assertIn("2 lines could not be compared", p.err)
+        self.assertIn("bit for bit: 2 answers", p.out)
 
     def test_files_that_are_no_records(self):
         for text, says in (("", "no stamped answer"), ("{}\n", "no stamped answer"), ("x", "[json]"), ('{"minfer":5}', "stamp: found 5"),

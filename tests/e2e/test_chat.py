@@ -106,6 +106,65 @@ class Chat(Cli):
         q = self.ok("chat", BPE, *self.FLAGS, stdin=f"/load {file}\n/save {self.dir}/c.json\n".encode())
         self.assertEqual((self.dir / "c.json").read_text(), file.read_text(), q.err)
 
+    def test_a_session_has_one_chat(self):
+        file = self.dir / "s.json"
+        first = subprocess.Popen([BIN, "chat", BPE, *self.FLAGS, "--session", str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, env=environment())
+        first.stdin.write(b"hello\n")
+        first.stdin.flush()
+        first.stdout.readline()
+        self.fails(1, "chat", BPE, *self.FLAGS, "--session", file, stdin=b"more\n", says="another minfer chat has this session open")
+        first.stdin.write(b"and\n")
+        first.stdin.flush()
+        first.stdout.readline()
+        self.fails(1, "chat", BPE, *self.FLAGS, "--session", file, stdin=b"", says="another minfer chat has this session open")
+        _, err = first.communicate(f"/save {file}\nagain\n".encode())
+        self.assertEqual(first.returncode, 0, err)
+        self.assertEqual(len(self.messages(file)), 6)
+        self.assertEqual(sorted(q.name for q in self.dir.iterdir()), ["s.json", "s.json.kv"])
+
+    def test_a_session_changed_by_others_stays(self):
+        file, other = self.dir / "s.json", '{"messages": [{"role": "user", "content": "mine"}]}'
+        p = subprocess.Popen([BIN, "chat", BPE, *self.FLAGS, "--session", str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, env=environment())
+        p.stdin.write(b"hello\n/turns\n")
+        p.stdin.flush()
+        while b"   1  hello" not in p.stderr.readline():
+            pass
+        file.write_text(other)
+        _, err = p.communicate(b"more\n")
+        self.assertEqual(p.returncode, 1)
+        self.assertIn(b"another program has changed it", err)
+        self.assertEqual(file.read_text(), other)
+        self.assertFalse((self.dir / "s.json.kv").exists())
+
+    def test_save_spares_other_files(self):
+        for name, text in (("notes.txt", "my notes"), ("a.json", '{"a": 1}'), ("empty", "")):
+            file = self.write(name, text)
+            self.fails(1, "chat", BPE, *self.FLAGS, stdin=f"hello\n/save {file}\n".encode(), says="holds no conversation")
+            self.assertEqual(pathlib.Path(file).read_text(), text)
+        file = self.write("talk.json", '{"messages": []}')
+        self.ok("chat", BPE, *self.FLAGS, stdin=f"hello\n/save {file}\n".encode())
+        self.assertEqual(len(self.messages(file)), 2)
+
+    def test_a_pipe_as_kv_is_not_waited_for(self):
+        os.mkfifo(self.dir / "s.json.kv")
+        p = self.ok("chat", BPE, *self.FLAGS, "--session", self.dir / "s.json", stdin=b"hello\n")
+        self.assertIn("is another file", p.err)
+        self.ok("chat", BPE, *self.FLAGS, "--session", self.dir / "s.json", stdin=b"more\n")
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.dir / "s.json.kv").st_mode))
+
+    def test_left_out_is_told_once(self):
+        say = f"{'long ' * 12}\n"
+        flags = [*self.FLAGS, "--ctx", "128", "--overflow", "truncate-oldest-turns"]
+        p = self.ok("chat", BPE, *flags, stdin=(say * 8 + "/undo\n" + say).encode())
+        counts = [int(line.split("the ")[2].split()[0]) for line in p.err.splitlines() if "messages are left out" in line]
+        self.assertTrue(counts, p.err)
+        self.assertLessEqual(sum(counts), 16, p.err)  # no message twice
+
+    def test_long_system_message(self):
+        self.fails(1, "chat", BPE, *self.FLAGS, "--ctx", "64", "--system", "long " * 200, stdin=b"hello\n", says="the system message is too long")
+
     def test_bad_sessions(self):
         for name, text in (("a", "{"), ("b", "[3]"), ("c", ""), ("d", '{"messages": 4}')):
             path = self.write(name, text)

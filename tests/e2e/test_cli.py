@@ -33,10 +33,10 @@ def environment():
     return env
 
 
-def run(*args, stdin=b"", env=None):
+def run(*args, stdin=b"", env=None, umask=-1):
     full = environment()
     full.update(env or {})
-    p = subprocess.run([BIN, *map(str, args)], input=stdin, capture_output=True, timeout=LIMIT_S, env=full)
+    p = subprocess.run([BIN, *map(str, args)], input=stdin, capture_output=True, timeout=LIMIT_S, env=full, umask=umask)
     p.err = p.stderr.decode("utf-8", "replace")
     p.out = p.stdout.decode("utf-8", "replace")
     return p
