@@ -264,7 +264,7 @@ TEST(CheckSampling, EveryFieldHasItsRange) {
     for (float bad : {r.lo - 0.01f, std::nextafter(r.hi, 1e9f), NAN, INFINITY, -INFINITY})
       refuse(r.field, bad, (std::string("[sample] ") + r.name + ": found ").c_str());
   }
-  refuse(&SamplingParams::top_k, -5, "top_k: found -5, expected 0 to 1e+09");
+  refuse(&SamplingParams::top_k, -5, "top_k: found -5, expected 0 to 1000000000");
   refuse(&SamplingParams::repeat_last_n, -2, "repeat_last_n");
   refuse(&SamplingParams::dry_penalty_last_n, -2, "dry_penalty_last_n");
   refuse(&SamplingParams::dry_allowed_length, -1, "dry_allowed_length");
