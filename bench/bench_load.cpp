@@ -44,7 +44,8 @@ class Load {
  public:
   Load(Engine& engine, const Flags& flags) : engine_(engine), f_(flags) {}
 
-  // The known answers, each computed alone; and the largest step that can come, so that its memory is there from the start.
+  // The known answers, each computed alone; and the largest step that can come, so that its memory is there from the
+  // start.
   Status prepare() {
     const int longest = std::max(8, std::min(1500, engine_.n_ctx() / 2));
     Request largest = greedy(ids(1, longest + longest / 2), 1);
