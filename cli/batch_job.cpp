@@ -297,7 +297,7 @@ std::string BatchJob::result() {
   std::string line = line_head(number_, hash_);
   if (!request_.key.empty()) {
     Json id = request_.id.is_string() ? Json(request_.id.as_string()) : Json(request_.id.as_int());
-    line += "\"" + request_.key + "\":" + openai::line_of(id) + ",";
+    line += fmt::format("\"{}\":{},", request_.key, openai::line_of(id));
   }
   if (error_) return line + failure();
   return line + "\"response\":{\"status_code\":200,\"body\":" + openai::line_of(body) + "},\"error\":null}\n";
