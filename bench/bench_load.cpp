@@ -5,6 +5,7 @@
 // Clients send prompts that share beginnings, of all lengths, priorities and samplers; some cancel, some have
 // deadlines. One request in twelve is a question with a known answer. Prints one JSON object; exit code 1 when
 // something is wrong. What it says of memory means something from minutes on, when every page was touched.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <array>
@@ -40,6 +41,12 @@ int64_t rss_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
+// Bytes that the program holds, as against what its allocator keeps for later; in the arenas of all threads.
+int64_t live_bytes() {
+  const auto m = mallinfo2();
+  return static_cast<int64_t>(m.uordblks + m.hblkhd);
+}
+
 class Load {
  public:
   Load(Engine& engine, const Flags& flags) : engine_(engine), f_(flags) {}
@@ -63,6 +70,7 @@ class Load {
       const double until = t0 + f_.seconds * 1e3 * i / kSamples;
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(std::max(0.0, until - now_ms())));
       rss_.push_back(rss_bytes());
+      live_.push_back(live_bytes());
     }
     stop_.store(true);
     for (auto& t : threads) t.join();
@@ -168,6 +176,7 @@ class Load {
                 {"preempted", preempted_},
                 {"errors", errors_},
                 {"rss", rss_},
+                {"live", live_},
                 {"kv_pages_free", s.kv_pages_free},
                 {"engine", stats_json(s)}};
     if (!idle.ok()) out["idle_error"] = idle.error().message;
@@ -183,7 +192,7 @@ class Load {
   std::mutex mutex_;
   std::map<std::string, int64_t> finished_, errors_;
   int64_t preempted_ = 0;
-  std::vector<int64_t> rss_;
+  std::vector<int64_t> rss_, live_;
   bool sound_ = false;
 };
 
