@@ -95,6 +95,7 @@ Status ChatTalk::keep() {
 
 Status ChatTalk::save(const std::string& path) {
   if (lock_ && lock_->is(path)) return keep();
+  MINFER_TRY(check_replaceable(path));
   std::error_code ec;
   if (std::filesystem::exists(path, ec)) {
     const Status ours = Branches(options_.system).load(path);

@@ -164,4 +164,9 @@ Status replace_file(const std::string& path, std::string_view content, unsigned 
   return {};
 }
 
+Status check_replaceable(const std::string& path) {
+  MINFER_TRY(find_target(path));
+  return {};
+}
+
 }  // namespace minfer

@@ -27,4 +27,7 @@ Result<size_t> read_regular_file(const std::string& path, std::span<std::byte> o
 // output or error; the folder cannot be written; a full disk. Then nothing has changed.
 Status replace_file(const std::string& path, std::string_view content, unsigned new_mode, int* locked = nullptr);
 
+// Whether replace_file() would take this target. Errors: as there, for what is known before writing.
+Status check_replaceable(const std::string& path);
+
 }  // namespace minfer
