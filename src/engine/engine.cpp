@@ -398,9 +398,7 @@ EngineStats Engine::stats() const { return impl_->stats(); }
 const Model& Engine::model() const { return impl_->model(); }
 int32_t Engine::n_ctx() const { return impl_->runner().n_ctx(); }
 Status Engine::check_idle(bool clear) {
-  if (impl_->on_its_thread())
-    return make_error(ErrorCode::kInvalidArgument,
-                      "[engine] a function called by the engine's thread waits for the engine");
+  if (impl_->on_its_thread()) return waits_for_itself();
   return impl_->ask_idle(clear).get();
 }
 bool Engine::inspect(const std::function<void(Runner&)>& look) {

@@ -135,7 +135,7 @@ struct EngineImpl final : private SchedulerHost {
   double guess_ms_ = 0;  // that it took
   std::vector<BatchToken> batch_;
   double forward_ms_ = 0;          // of the step in hand: the model alone
-  std::vector<std::byte> page_;    // on its way to or from the store
+  std::vector<std::byte> page_;    // on its way to the store
   std::vector<size_t> first_row_;  // per item of the step: its first row of logits
   EngineStats counts_;             // the counters; the rest is filled in by publish_stats()
   static constexpr size_t kStalls = 4096;

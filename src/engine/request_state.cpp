@@ -6,6 +6,11 @@
 
 namespace minfer {
 
+Error waits_for_itself() {
+  return make_error(ErrorCode::kInvalidArgument,
+                    "[engine] a function called by the engine's thread waits for the engine");
+}
+
 void Doorbell::ring() {
   {
     const std::lock_guard lock(mutex_);
@@ -48,9 +53,7 @@ void RequestState::complete(std::optional<Error> error) {
 
 Result<std::optional<Event>> RequestState::take(bool wait) {
   std::unique_lock lock(mutex_);
-  if (wait && events_.empty() && !complete_ && std::this_thread::get_id() == engine_thread)
-    return make_error(ErrorCode::kInvalidArgument,
-                      "[engine] a function called by the engine's thread waits for the engine");
+  if (wait && events_.empty() && !complete_ && std::this_thread::get_id() == engine_thread) return waits_for_itself();
   if (wait) ready_.wait(lock, [&] { return complete_ || !events_.empty(); });
   if (events_.empty()) {
     if (complete_ && error_) return Error(*error_);

@@ -23,6 +23,9 @@
 
 namespace minfer {
 
+// What a caller's function gets that waits for the engine on the engine's own thread.
+Error waits_for_itself();
+
 // Wakes the engine's thread. It outlives the engine, so that streams may too.
 class Doorbell {
  public:

@@ -5,8 +5,9 @@
 //          before, i32 ids[page_size], SHA-256 of all this and of the payload; then the payload, as
 //          KvCache::read_page() gives it. Integers are little-endian. The key is the SHA-256 of (key of the page
 //          before, ids); before the first page stands the identity's digest.
-// Errors:  files and folders that cannot be made or read; kCorrupt for a page that is damaged or not what its name
-// says. Threads: one thread at a time. Several processes may share a folder: files appear whole or not at all.
+// Errors:  files and folders that cannot be made or read. A page that is damaged or not what its name says is deleted
+// and counted.
+// Threads: one thread at a time. Several processes may share a folder: files appear whole or not at all.
 #pragma once
 
 #include <cstdint>
